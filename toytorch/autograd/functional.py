@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.autograd.api import grad
 from toytorch.autograd.forward_ad import Level
 from toytorch.autograd.modes import enable_grad
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.ops import registry
 from toytorch.ops.creation.create import zeros_like
 
@@ -136,7 +137,7 @@ def connected(outs: Sequence[Tensor], strict: bool) -> None:
 
 
 def vjp(
-    func: Callable[..., Any],
+    func: Fn,
     inputs: Tensor,
     v: Tensor | None = None,
     create_graph: bool = False,
@@ -159,11 +160,7 @@ def vjp(
 
 
 def jvp(
-    func: Callable[..., Any],
-    inputs: Any,
-    v: Tensor | None = None,
-    create_graph: bool = False,
-    strict: bool = False,
+    func: Fn, inputs: Any, v: Tensor | None = None, create_graph: bool = False, strict: bool = False
 ) -> Any:
     """(func(*inputs), J·v), by forward mode. Like `torch.autograd.functional.jvp`.
 
@@ -265,7 +262,7 @@ def jacobian(
     return finished_rows(table, many, out_many, create_graph)
 
 
-def by_columns(func: Callable[..., Any], given: tuple[Tensor, ...], many: bool) -> Any:
+def by_columns(func: Fn, given: tuple[Tensor, ...], many: bool) -> Any:
     """Jacobians in forward mode, of all columns at once."""
     from toytorch.autograd.transforms import jacfwd  # seldom needed
 
@@ -316,7 +313,7 @@ def finished_rows(table: list[list[Tensor]], many: bool, out_many: bool, create_
     return rows if out_many else rows[0]
 
 
-def scalar(func: Callable[..., Any], name: str, strict: bool = False) -> Any:
+def scalar(func: Fn, name: str, strict: bool = False) -> Any:
     """The function, which must give a tensor with a single element."""
 
     def checked(*xs: Tensor) -> Tensor:
@@ -377,7 +374,7 @@ def hessian(
 
 
 def vhp(
-    func: Callable[..., Any],
+    func: Fn,
     inputs: Tensor,
     v: Tensor | None = None,
     create_graph: bool = False,
@@ -388,12 +385,7 @@ def vhp(
 
 
 def product_with_hessian(
-    name: str,
-    func: Callable[..., Any],
-    inputs: Tensor,
-    v: Tensor | None,
-    create_graph: bool,
-    strict: bool,
+    name: str, func: Fn, inputs: Tensor, v: Tensor | None, create_graph: bool, strict: bool
 ) -> Any:
     """(func(*inputs), vᵀH); `name` is what errors say."""
     with enable_grad():
@@ -409,7 +401,7 @@ def product_with_hessian(
 
 
 def hvp(
-    func: Callable[..., Any],
+    func: Fn,
     inputs: Tensor,
     v: Tensor | None = None,
     create_graph: bool = False,

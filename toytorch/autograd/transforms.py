@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.autograd.api import grad as grad_of
@@ -12,7 +12,7 @@ from toytorch.autograd.modes import enable_grad
 from toytorch.autograd.vmap import vmap
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Args, Fn, Ints
 from toytorch.facts.pytree import tree_flatten, tree_map, tree_unflatten
 from toytorch.ops.creation.create import eye, zeros_like
 
@@ -32,7 +32,7 @@ def lift(tree: object) -> tuple[Any, list[Tensor], bool]:
     return tree_unflatten(fresh, spec), fresh, any(x._requires_grad for x in leaves)
 
 
-def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
+def chosen(args: Args, argnums: Any) -> Any:
     """The arguments to differentiate by."""
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
     for n in numbers:
@@ -43,7 +43,7 @@ def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
     return tuple(args[n] for n in numbers) if isinstance(argnums, tuple) else args[argnums]
 
 
-def replaced(args: tuple[Any, ...], argnums: Any, new_values: Any) -> tuple[Any, ...]:
+def replaced(args: Args, argnums: Any, new_values: Any) -> tuple[Any, ...]:
     """The arguments with others in the places of those chosen."""
     full = list(args)
     if isinstance(argnums, tuple):
@@ -60,7 +60,7 @@ def filled(grads: Sequence[Tensor | None], xs: list[Tensor], tracked: bool) -> l
     return found if tracked else [released(g) for g in found]
 
 
-def grad_and_value(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = False) -> Any:
+def grad_and_value(func: Fn, argnums: Ints = 0, has_aux: bool = False) -> Any:
     """A function that gives (gradient, value) of a scalar function; see `grad`."""
 
     @functools.wraps(func)
@@ -143,7 +143,7 @@ def captured(value: Tensor, xs: list[Tensor], deep: bool = False) -> bool:
     return False
 
 
-def grad(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = False) -> Any:
+def grad(func: Fn, argnums: Ints = 0, has_aux: bool = False) -> Any:
     """The gradient of a scalar function, as a function. Like `torch.func.grad`.
 
     >>> import toytorch as torch
@@ -160,7 +160,7 @@ def grad(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = False) -> 
     return wrapper
 
 
-def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> Any:
+def vjp(func: Fn, *primals: Tensor, has_aux: bool = False) -> Any:
     """(func(*primals), u ↦ uᵀJ). Like `torch.func.vjp`.
 
     >>> import toytorch as torch
@@ -222,7 +222,7 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
 
 
 def jvp(
-    func: Callable[..., Any],
+    func: Fn,
     primals: tuple[Tensor, ...],
     tangents: tuple[Tensor, ...],
     *,
@@ -306,7 +306,7 @@ def basis(values: list[Tensor]) -> list[Tensor]:
 
 
 def jacrev(
-    func: Callable[..., Any],
+    func: Fn,
     argnums: Ints = 0,
     *,
     has_aux: bool = False,
@@ -341,9 +341,7 @@ def jacrev(
     return wrapper
 
 
-def jacfwd(
-    func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = False, *, randomness: str = "error"
-) -> Any:
+def jacfwd(func: Fn, argnums: Ints = 0, has_aux: bool = False, *, randomness: str = "error") -> Any:
     """The Jacobian, column by column in forward mode. Like `torch.func.jacfwd`.
 
     >>> import toytorch as torch
@@ -385,7 +383,7 @@ def jacfwd(
     return wrapper
 
 
-def hessian(func: Callable[..., Any], argnums: Ints = 0) -> Any:
+def hessian(func: Fn, argnums: Ints = 0) -> Any:
     """The Hessian, forward over reverse. Like `torch.func.hessian`.
 
     >>> import toytorch as torch
@@ -396,7 +394,7 @@ def hessian(func: Callable[..., Any], argnums: Ints = 0) -> Any:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-def linearize(func: Callable[..., Any], *primals: Tensor) -> Any:
+def linearize(func: Fn, *primals: Tensor) -> Any:
     """(func(*primals), tangents ↦ J·tangents), with the value computed once."""
     value = func(*primals)
 

@@ -11,11 +11,12 @@ import math
 import operator
 import re
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from toytorch.facts.hints import Fn
 from toytorch.jit import types
 from toytorch.jit.types import BOOL, COMPLEX, FLOAT, INT, NONE, NUMBER, STR, Type
 
@@ -42,13 +43,13 @@ class Builtin:
     """
 
     name: str
-    function: Callable[..., Any]
+    function: Fn
     result: Type
     pure: bool = True
     params: tuple[tuple[str, Type], ...] = ()
     text: str = ""
     reads: str = ""
-    told: Callable[..., Any] | None = None
+    told: Fn | None = None
     takes: bool = False
 
     @property
@@ -190,7 +191,7 @@ def fill(pattern: Type, bound: dict[str, Type]) -> Type:
     return pattern
 
 
-def builtin(signature: str, function: Callable[..., Any], pure: bool = True, **facts: Any) -> None:
+def builtin(signature: str, function: Fn, pure: bool = True, **facts: Any) -> None:
     """Adds an operation: `builtin("add.int(int a, int b) -> int", operator.add)`."""
     found = SIGNATURE.match(signature)
     assert found is not None, signature
@@ -203,9 +204,7 @@ def builtin(signature: str, function: Callable[..., Any], pure: bool = True, **f
     FAMILIES.setdefault(name.partition(".")[0], []).append(made)
 
 
-def each(
-    names: str, signature: str, functions: dict[str, Callable[..., Any]], pure: bool = True
-) -> None:
+def each(names: str, signature: str, functions: dict[str, Fn], pure: bool = True) -> None:
     """Adds several operations of one signature: `@` stands for the name."""
     for name in names.split():
         builtin(signature.replace("@", name), functions[name], pure)
@@ -232,7 +231,7 @@ def _item(t: Any) -> Any:
 
 # -- numbers --------------------------------------------------------------------------------------
 
-BINARY: dict[str, Callable[..., Any]] = {
+BINARY: dict[str, Fn] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
@@ -255,7 +254,7 @@ BINARY: dict[str, Callable[..., Any]] = {
     "max": max,
     "divmod": divmod,
 }
-UNARY: dict[str, Callable[..., Any]] = {
+UNARY: dict[str, Fn] = {
     "neg": operator.neg,
     "bitwise_not": operator.invert,
     "abs": abs,

@@ -10,6 +10,7 @@ from toytorch.facts import device as devices
 from toytorch.facts import dtype as dtypes
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Sizes
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.ir import Value
@@ -164,8 +165,8 @@ class Line:
     def tensor_type(self, kind: dtype) -> types.Tensor:
         """`2, 3, strides=[3, 1], requires_grad=0, device=cpu)` behind the name of a dtype."""
         sizes = NUMBERS.match(self.text, self.at)
-        shape: tuple[int, ...] = ()
-        strides: tuple[int, ...] | None = None
+        shape: Sizes = ()
+        strides: Sizes | None = None
         requires_grad: bool | None = None
         if sizes is not None:
             shape = tuple(map(int, sizes[0].split(", ")))

@@ -20,7 +20,7 @@ from typing import Any
 import toytorch as torch
 from toytorch import overrides
 from toytorch.core.tensor import Tensor, new
-from toytorch.facts.hints import Device, DType
+from toytorch.facts.hints import Args, Device, DType, Fn, Kwargs, Shape
 from toytorch.facts.parts import of_part
 from toytorch.facts.size import Size, wrap_dim
 from toytorch.symbolic import RaggedSize
@@ -203,7 +203,7 @@ class NestedTensor(Tensor):
             self._values.is_contiguous(memory_format=memory_format)
         )
 
-    def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
+    def to_padded_tensor(self, padding: float, output_size: Shape | None = None) -> Tensor:
         """A dense tensor, filled up where parts are shorter."""
         if self._lengths is not None:
             raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
@@ -322,11 +322,7 @@ class NestedTensor(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls,
-        func: Callable[..., Any],
-        types: object,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        cls, func: Fn, types: object, args: Args = (), kwargs: Kwargs | None = None
     ) -> Any:
         from toytorch.nested.jagged_rules import answer  # which needs this class
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from toytorch.facts.hints import Fn, Kwargs
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Graph, Node, Value
@@ -88,7 +89,7 @@ class Base:
         outputs: Sequence[Any],
         at: ast.AST,
         attributes: dict[str, Any] | None = None,
-        function: Callable[..., Any] | None = None,
+        function: Fn | None = None,
     ) -> Node:
         """One more node in the open block."""
         node = self.graph.make(
@@ -106,7 +107,7 @@ class Base:
         output: Type,
         at: ast.AST,
         attributes: dict[str, Any] | None = None,
-        function: Callable[..., Any] | None = None,
+        function: Fn | None = None,
     ) -> Value:
         """One more node; its result."""
         return self.emit(kind, inputs, [output], at, attributes, function).output
@@ -192,20 +193,15 @@ class Base:
             hint: Type | None = None,
         ) -> Value: ...
         def call_constructor(
-            self, kind: object, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+            self, kind: object, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
         ) -> Value: ...
         def static(self, node: ast.expr) -> bool | None: ...
         def refine(self, node: ast.expr, outcome: bool) -> None: ...
         def call_builtin(
-            self, name: str, args: Sequence[Any], at: ast.AST, kwargs: dict[str, Any] | None = None
+            self, name: str, args: Sequence[Any], at: ast.AST, kwargs: Kwargs | None = None
         ) -> Any: ...
         def call_function(
-            self,
-            function: Callable[..., Any],
-            args: Sequence[Any],
-            kwargs: dict[str, Any],
-            at: ast.AST,
-            name: str = "",
+            self, function: Fn, args: Sequence[Any], kwargs: Kwargs, at: ast.AST, name: str = ""
         ) -> Any: ...
         def call_record(
             self, name: str, args: Sequence[Any], at: ast.AST, writes: bool = False
@@ -214,19 +210,10 @@ class Base:
         def attribute(self, item: object, name: str, at: ast.AST) -> Any: ...
         def compare(self, op: ast.cmpop, left: Value, right: Value, at: ast.AST) -> Any: ...
         def compile_method(
-            self,
-            owner: object,
-            name: str,
-            function: Callable[..., Any],
-            at: ast.AST,
-            given: Sequence[Type] = (),
+            self, owner: object, name: str, function: Fn, at: ast.AST, given: Sequence[Type] = ()
         ) -> Compiled: ...
         def call_item(
-            self,
-            item: object,
-            args: Sequence[Any],
-            kwargs: dict[str, Any],
-            at: ast.AST,
+            self, item: object, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
         ) -> Any: ...
         def subscript(self, item: object, node: ast.expr, at: ast.AST) -> Any: ...
         def iterable(self, item: object, at: ast.AST) -> Any: ...

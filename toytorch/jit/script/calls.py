@@ -15,6 +15,7 @@ from toytorch.facts import warned
 from toytorch.facts.device import device
 from toytorch.facts.dtype import bool as bool_
 from toytorch.facts.dtype import dtype, int64
+from toytorch.facts.hints import Fn, Kwargs
 from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.size import Size
@@ -148,7 +149,7 @@ class Calls(Pythons, Attributes):
             {"types": ", ".join(map(spelled, wanted)), "_types": tuple(wanted)},
         )
 
-    def call_item(self, item: object, args: Sequence[Any], kwargs: dict[str, Any], at: Any) -> Any:
+    def call_item(self, item: object, args: Sequence[Any], kwargs: Kwargs, at: Any) -> Any:
         """Calls whatever may be called."""
         if isinstance(item, Method):
             return self.call_method(item.value, item.name, args, kwargs, at)
@@ -168,9 +169,7 @@ class Calls(Pythons, Attributes):
             )
         raise self.fail(f"{describe(item)} is not callable", at)
 
-    def call_spelled(
-        self, name: str, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_spelled(self, name: str, args: Sequence[Any], kwargs: Kwargs, at: ast.AST) -> Any:
         """An operation by its name in the graph, as `.code` writes it."""
         if name in ("format", "percentFormat"):
             return self.one(f"aten::{name}", [self.as_value(a, at) for a in args], types.STR, at)
@@ -182,7 +181,7 @@ class Calls(Pythons, Attributes):
     # -- methods of values -------------------------------------------------------------------------
 
     def call_method(
-        self, value: Value, name: str, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+        self, value: Value, name: str, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
     ) -> Any:
         """value.name(…)"""
         if not isinstance(value.type, types.Tensor):
@@ -216,12 +215,7 @@ class Calls(Pythons, Attributes):
     # -- functions --------------------------------------------------------------------------------
 
     def call_function(
-        self,
-        function: Any,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        at: ast.AST,
-        name: str = "",
+        self, function: Any, args: Sequence[Any], kwargs: Kwargs, at: ast.AST, name: str = ""
     ) -> Any:
         """Calls a Python object."""
         if isinstance(function, functools.partial):
@@ -326,12 +320,7 @@ class Calls(Pythons, Attributes):
         return [p for e in self.elements(value, at) for p in self.flat_parts(e, at)]
 
     def call_library(
-        self,
-        function: Callable[..., Any],
-        module: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        at: ast.AST,
+        self, function: Fn, module: str, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
     ) -> Any:
         """A function of the framework or of `math`."""
         record = RECORDS.get(id(function))
@@ -391,9 +380,7 @@ class Calls(Pythons, Attributes):
             return self.one("prim::unchecked_unwrap_optional", given, inner, at)
         return self.call_composed(function, name, given, named, at)
 
-    def call_class(
-        self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_class(self, kind: Any, args: Sequence[Any], kwargs: Kwargs, at: ast.AST) -> Any:
         """Makes a named tuple, a device, a size, or an object of a class that is compiled."""
         if issubclass(kind, tuple) and hasattr(kind, "_fields"):
             made = type_of(kind)
@@ -444,9 +431,7 @@ class Calls(Pythons, Attributes):
         made.type = kind.element if isinstance(kind, types.Optional) else kind
         return made
 
-    def call_legacy(
-        self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_legacy(self, kind: Any, args: Sequence[Any], kwargs: Kwargs, at: ast.AST) -> Any:
         """`LongTensor([1, 2])` is `tensor` of these elements, `LongTensor(2, 3)` is `empty`."""
         given = [self.as_value(a, at) for a in args]
         sizes = bool(given) and all(v.type == types.INT for v in given)
@@ -465,7 +450,7 @@ class Calls(Pythons, Attributes):
         return self.call_function(create.empty if sizes else from_data.tensor, [first], named, at)
 
     def call_constructor(
-        self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+        self, kind: Any, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
     ) -> Value:
         """An object of a class: made empty, then its __init__."""
         made = self.one(
@@ -478,10 +463,10 @@ class Calls(Pythons, Attributes):
 
     def call_outside(
         self,
-        function: Callable[..., Any],
+        function: Fn,
         modifier: str,
         args: Sequence[Any],
-        kwargs: dict[str, Any],
+        kwargs: Kwargs,
         at: ast.AST,
         owner: Value | None = None,
     ) -> Any:
@@ -525,7 +510,7 @@ class Calls(Pythons, Attributes):
 
     def check_outside(
         self,
-        function: Callable[..., Any],
+        function: Fn,
         inputs: Sequence[Value],
         named: dict[str, Value],
         at: ast.AST,
@@ -566,7 +551,7 @@ class Calls(Pythons, Attributes):
         if why:
             raise self.fail(f"\n{function.__name__}{signature}:\n{why}\n", at)
 
-    def declared_result(self, function: Callable[..., Any]) -> types.Type:
+    def declared_result(self, function: Fn) -> types.Type:
         """The type that a Python function's annotation promises; a tensor without one."""
         hint = getattr(function, "__annotations__", {}).get("return")
         if hint is None and "return" not in getattr(function, "__annotations__", {}):
@@ -584,7 +569,7 @@ class Calls(Pythons, Attributes):
         self,
         compiled: Compiled,
         args: Sequence[Any],
-        kwargs: dict[str, Any],
+        kwargs: Kwargs,
         at: ast.AST,
         owner: Value | None = None,
     ) -> Any:
@@ -598,7 +583,7 @@ class Calls(Pythons, Attributes):
         return self.one("prim::CallFunction", inputs, compiled.returns, at, attributes)
 
     def inputs_of(
-        self, compiled: Compiled, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+        self, compiled: Compiled, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
     ) -> list[Value]:
         """The arguments of a compiled function in the order of its parameters."""
         positional = [p for p in compiled.params if not p.keyword_only]
@@ -667,18 +652,18 @@ class Calls(Pythons, Attributes):
         places = [*at.args, *words] if isinstance(at, ast.Call) else []
         return any(isinstance(a, ast.Name) and self.scope.find(a.id) is item for a in places)
 
-    def compile_function(self, function: Callable[..., Any], at: ast.AST) -> Compiled:
+    def compile_function(self, function: Fn, at: ast.AST) -> Compiled:
         """The graph of a Python function that is called."""
         raise NotImplementedError
 
     def call_bound(
-        self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+        self, method: ModuleMethod, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
     ) -> Any:
         """A method of a module or of an object."""
         raise NotImplementedError
 
     def call_module(
-        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+        self, item: ModuleValue, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
     ) -> Any:
         """A module."""
         raise NotImplementedError

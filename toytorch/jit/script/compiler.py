@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
@@ -165,7 +166,7 @@ class Compiler(Modules):
 
     # -- functions and methods that are called -----------------------------------------------------
 
-    def compile_function(self, function: Callable[..., Any], at: ast.AST) -> Compiled:
+    def compile_function(self, function: Fn, at: ast.AST) -> Compiled:
         if isinstance(function, Program):
             return self.guard(function.tree.name, function, at, function)
         known = FUNCTIONS.get(function)
@@ -250,7 +251,7 @@ def mutable(default: object) -> bool:
     return isinstance(default, (list, dict))
 
 
-def compile_function(function: Callable[..., Any]) -> Compiled:
+def compile_function(function: Fn) -> Compiled:
     """The graph of a Python function."""
     session = Session()
     session.compiling.append(function)

@@ -14,11 +14,11 @@ from typing import Any
 
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Value
-from toytorch.jit.script.annotations import spelled
+from toytorch.jit.script.annotations import bracketed, spelled
 from toytorch.jit.script.branches import FALLS, MAYBE, label
 from toytorch.jit.script.statements import Statements
 from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
-from toytorch.nn import Module, ModuleDict
+from toytorch.nn import ModuleDict
 
 UNBOUNDED = 2**63 - 1
 OPEN = (
@@ -38,13 +38,9 @@ class Loops(Statements):
     def on_For(self, s: ast.For) -> str:
         if s.orelse:
             raise self.unsupported("else branches of for loops", s.orelse[0])
-        if self.program.closed and isinstance(s.iter, ast.Tuple) and self.is_bare(s.iter):
+        if self.program.closed and isinstance(s.iter, ast.Tuple) and not bracketed(s.iter):
             raise self.fail("List of iterables is not supported currently", s)
         return self.for_loop(s.target, self.expression(s.iter), s.body, s)
-
-    def is_bare(self, node: ast.Tuple) -> bool:
-        """Whether a tuple is written without brackets around it."""
-        return (node.lineno, node.col_offset) == (node.elts[0].lineno, node.elts[0].col_offset)
 
     def for_loop(self, target: ast.expr, item: object, statements: Sequence[Any], at: Any) -> str:
         """A loop over anything that can be looped over."""
@@ -210,7 +206,8 @@ class Loops(Statements):
                 or hasattr(type(item.module), "__iter__")
             )
         ):
-            return Items([self.attribute(item, name, at) for name in keys_of(item.module)])
+            names = list(item.module._modules or item.module._parameters)
+            return Items([self.attribute(item, name, at) for name in names])
         if isinstance(item, ModuleValue) and isinstance(item.module, ModuleDict):
             return Items([Known(k) for k in item.module._modules])
         if isinstance(item, Known) and isinstance(item.object, (tuple, list, range)):
@@ -382,11 +379,6 @@ class Loops(Statements):
             return self.branch(self.condition(test), taken, lambda: FALLS, test)
 
         return self.for_loop(first.target, self.expression(first.iter), [inner], at)
-
-
-def keys_of(module: Module) -> list[str]:
-    """The names under which a container keeps what it is iterated over."""
-    return list(module._modules or module._parameters)
 
 
 def exits_of(statements: Sequence[Any]) -> list[Any]:

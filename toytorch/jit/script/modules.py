@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.facts.hints import Kwargs
 from toytorch.facts.package import is_ours
 from toytorch.jit import types
 from toytorch.jit.ir import Value
@@ -49,7 +50,7 @@ class Modules(Calls):
         return super().module_attribute(item, name, at)
 
     def call_bound(
-        self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+        self, method: ModuleMethod, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
     ) -> Any:
         """A method of a module or of an object: compiled when it is first called."""
         owner = method.owner
@@ -87,7 +88,7 @@ class Modules(Calls):
         return Items(pairs)
 
     def call_module(
-        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+        self, item: ModuleValue, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
     ) -> Any:
         """module(…): its forward, with its hooks if it has some."""
         module = item.module
@@ -107,7 +108,7 @@ class Modules(Calls):
         return self.call_bound(ModuleMethod(item, "forward", forward), args, kwargs, at)
 
     def call_scripted(
-        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+        self, item: ModuleValue, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
     ) -> Any:
         """A module that was compiled before."""
         forward = item.module.__dict__.get("_methods", {}).get("forward")
@@ -123,7 +124,7 @@ class Modules(Calls):
         owner: ModuleValue,
         method: ModuleMethod,
         args: Sequence[Any],
-        kwargs: dict[str, Any],
+        kwargs: Kwargs,
         at: ast.AST,
     ) -> Any:
         """A method of one of the framework's modules: compiled if it can be, else run by Python."""
@@ -147,7 +148,7 @@ class Modules(Calls):
         )
 
     def call_outside_module(
-        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
+        self, item: ModuleValue, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
     ) -> Any:
         """One node that calls the module."""
         inputs = [self.as_value(a, at) for a in args]

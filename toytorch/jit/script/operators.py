@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.op import Op, registry
+from toytorch.facts.hints import Fn, Kwargs
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.builtins import FAMILIES, Builtin, any_variable, fits, resolve
@@ -112,7 +113,7 @@ class Operators(Expressions):
     # -- builtins ----------------------------------------------------------------------------------
 
     def call_builtin(
-        self, name: str, args: Sequence[Any], at: ast.AST, kwargs: dict[str, Any] | None = None
+        self, name: str, args: Sequence[Any], at: ast.AST, kwargs: Kwargs | None = None
     ) -> Any:
         """Calls the overload of a builtin that takes these arguments."""
         given = [self.as_value(a, at) for a in args]
@@ -184,7 +185,7 @@ class Operators(Expressions):
         args: Sequence[Any],
         at: ast.AST,
         writes: bool = False,
-        kwargs: dict[str, Any] | None = None,
+        kwargs: Kwargs | None = None,
     ) -> Any:
         """Calls an op record, with all inputs of its signature."""
         op = registry[name]
@@ -198,9 +199,7 @@ class Operators(Expressions):
         node = self.emit(kind, given, [types.TENSOR] * op.count, at, function=op)
         return self.tuple_of(node.outputs, at, names=op.schema.result_names)
 
-    def arguments(
-        self, op: Op, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> list[Value]:
+    def arguments(self, op: Op, args: Sequence[Any], kwargs: Kwargs, at: ast.AST) -> list[Value]:
         """The inputs of a record's node: arguments in the order of its signature."""
         bound: dict[str, Value] = {}
         rest = list(args)
@@ -274,12 +273,7 @@ class Operators(Expressions):
     # -- composed functions ------------------------------------------------------------------------
 
     def call_composed(
-        self,
-        function: Callable[..., Any],
-        name: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        at: ast.AST,
+        self, function: Fn, name: str, args: Sequence[Any], kwargs: Kwargs, at: ast.AST
     ) -> Any:
         """Calls a function of the framework that is composed of records: one node."""
         given = [self.as_value(a, at) for a in args]
@@ -295,12 +289,7 @@ class Operators(Expressions):
         return self.one(kind, inputs, result, at, attributes, function)
 
     def check_call(
-        self,
-        function: Callable[..., Any],
-        name: str,
-        given: list[Value],
-        named: dict[str, Value],
-        at: ast.AST,
+        self, function: Fn, name: str, given: list[Value], named: dict[str, Value], at: ast.AST
     ) -> None:
         """Refuses arguments that the function's signature has no place for."""
         try:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.op import registry
+from toytorch.facts.hints import Fn, Kwargs
 from toytorch.jit import types
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
@@ -34,14 +35,14 @@ def no_pairs(pairs: Any) -> bool:
 class Pythons(Subscripts):
     """Emits calls of len, range, print and their like."""
 
-    def is_python(self, function: Callable[..., Any]) -> bool:
+    def is_python(self, function: Fn) -> bool:
         """Whether a function is a builtin that compiled code knows."""
         try:
             return function in self.pythons()
         except TypeError:  # not hashable
             return False
 
-    def pythons(self) -> dict[Any, Callable[..., Any]]:
+    def pythons(self) -> dict[Any, Fn]:
         """What each builtin does."""
         found = getattr(self, "_pythons", None)
         if found is None:
@@ -52,9 +53,7 @@ class Pythons(Subscripts):
             }
         return found
 
-    def call_python(
-        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_python(self, function: Fn, args: Sequence[Any], kwargs: Kwargs, at: ast.AST) -> Any:
         """Calls a builtin."""
         try:
             return self.pythons()[function](at, *args, **kwargs)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Scalar
+from toytorch.facts.hints import Array, Fn, Scalar
 from toytorch.loops.language.coefficients import ERF_NEAR, ERFCX
 from toytorch.loops.language.primitives import STATED
 from toytorch.loops.language.types import TYPES
@@ -231,7 +231,7 @@ def wide_rows() -> dict[str, Any]:
     return {n: row["float64"] if isinstance(row, dict) else row for n, row in POLYNOMIALS.items()}
 
 
-def defined(name: str) -> Callable[..., Any]:
+def defined(name: str) -> Fn:
     """A function that the language states in its own words, in float64."""
 
     def run(*given: Array) -> Any:

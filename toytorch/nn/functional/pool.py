@@ -9,7 +9,7 @@ tensor([[[ 5.,  7.],
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from toytorch.core.views import counted, of_its_own, quick
 from toytorch.core.write import refuse_grad
 from toytorch.facts import state
 from toytorch.facts.composed import composed
-from toytorch.facts.hints import Ints, OutputSize
+from toytorch.facts.hints import Fn, Ints, OutputSize
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import takes_words, tensor_first
 from toytorch.ops.nn import pool as pools
@@ -315,7 +315,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: OutputSize) -> Tensor:
 MAXIMA = {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}
 
 
-def _power_mean(n: int, pool: Callable[..., Any]) -> Any:
+def _power_mean(n: int, pool: Fn) -> Any:
     name = f"lp_pool{n}d"
 
     def function(

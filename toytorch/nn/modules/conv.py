@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Device, DType, Ints, Sizes
+from toytorch.facts.hints import Device, DType, Ints, Shape, Sizes
 from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn import init
@@ -29,12 +28,12 @@ class _ConvNd(Module):
 
     in_channels: int
     out_channels: int
-    kernel_size: tuple[int, ...]
-    stride: tuple[int, ...]
+    kernel_size: Sizes
+    stride: Sizes
     padding: Any
-    dilation: tuple[int, ...]
+    dilation: Sizes
     transposed: bool
-    output_padding: tuple[int, ...]
+    output_padding: Sizes
     groups: int
     padding_mode: str
     weight: Any
@@ -45,7 +44,7 @@ class _ConvNd(Module):
         out_channels: int,
         kernel_size: Sizes,
         stride: Sizes,
-        padding: Sequence[int] | str,
+        padding: Shape | str,
         dilation: Sizes,
         transposed: bool,
         output_padding: Sizes,

@@ -20,7 +20,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state, warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import bfloat16, float16, from_numpy_dtype, int32
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
     BLOCK,
@@ -295,9 +295,7 @@ def _lu_unpack(xp: ArrayModule, lu: Array, pivots: Array, data: bool, order: boo
     return p, *split_lu(xp, lu)
 
 
-def _lu_unpack_gradient(
-    gs: Sequence[Tensor], LU_data_shape: tuple[int, ...], unpack_data: bool
-) -> Any:
+def _lu_unpack_gradient(gs: Sequence[Tensor], LU_data_shape: Sizes, unpack_data: bool) -> Any:
     if not unpack_data:
         return None
     m, n = LU_data_shape[-2:]

@@ -7,7 +7,7 @@ from typing import Any
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.ops.define import general, on_tensors, public
 from toytorch.ops.linalg.checks import (
     identity,
@@ -45,9 +45,7 @@ def _tall_gradient(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     return solve_with(r.mH, gq + q @ x, False, False)
 
 
-def _qr_gradient(
-    gs: Any, self_shape: tuple[int, ...], mode: str, result0: Any, result1: Any
-) -> Any:
+def _qr_gradient(gs: Any, self_shape: Sizes, mode: str, result0: Any, result1: Any) -> Any:
     m, n = self_shape[-2:]
     if mode == "r":
         raise RuntimeError(

@@ -12,7 +12,7 @@ from toytorch.backends import base
 from toytorch.core.memory_order import columns, row_major
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, public
@@ -86,7 +86,7 @@ def _solve(xp: ArrayModule, a: Array, b: Array, left: bool) -> Any:
     return columns(x) if left else row_major(x), info
 
 
-def _right_share(gs: Any, A: Any, B_shape: Sequence[int], left: bool) -> Any:
+def _right_share(gs: Any, A: Any, B_shape: Shape, left: bool) -> Any:
     if not gs[0].numel():
         return gs[0]
     g = gs[0].unsqueeze(-1) if is_vector(A.shape, B_shape) else gs[0]
@@ -95,7 +95,7 @@ def _right_share(gs: Any, A: Any, B_shape: Sequence[int], left: bool) -> Any:
 
 
 def _matrix_share(
-    gs: list[Tensor | None], A: Any, B_shape: tuple[int, ...], left: bool, result0: Tensor
+    gs: list[Tensor | None], A: Any, B_shape: Sizes, left: bool, result0: Tensor
 ) -> Any:
     gb = _right_share(gs, A, B_shape, left)
     if is_vector(A.shape, B_shape):

@@ -13,7 +13,7 @@ from toytorch.core.views import counted
 from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import (
@@ -240,7 +240,7 @@ def svd_legacy(
 
 
 def tolerance(
-    xp: ArrayModule, s: Array, shape: tuple[int, ...], atol: float | None, rtol: float | None
+    xp: ArrayModule, s: Array, shape: Sizes, atol: float | None, rtol: float | None
 ) -> Any:
     """The size below which singular values count as 0, for each matrix: max(atol, rtol·S₀)."""
     if rtol is None:

@@ -11,7 +11,6 @@ windows lay); that of W is g·colsᵀ. So three kernels are closed under differe
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any, cast
 
 from toytorch.core.memory_order import has_channels_last, in_format
@@ -19,7 +18,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import channels_last
 from toytorch.facts.dtype import IN_C, no_kernel
-from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
+from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.ops import flops
 from toytorch.ops.define import general, public, takes_words
@@ -101,9 +100,9 @@ def _convolution_input(
     g: Tensor,
     input_layout: tuple[Sizes, Sizes, int],
     weight: Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     transposed: bool,
     groups: int,
 ) -> Any:
@@ -118,9 +117,9 @@ def gradient_of_input(
     g: Tensor,
     input_shape: Sizes,
     weight: Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     transposed: bool,
     groups: int,
 ) -> Any:
@@ -155,9 +154,9 @@ def gradient_of_weight(
     g: Tensor,
     input: Tensor,
     weight_shape: Sizes,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     transposed: bool,
     groups: int,
 ) -> Any:
@@ -207,24 +206,14 @@ def _weight_gradient(
     return weight_arrays(xp, x, g, kernel, stride, padding, dilation, groups)
 
 
-def _weight_gradient_input(
-    g: Tensor,
-    input_shape: Sizes,
-    grad_output: Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-) -> Any:
-    return gradient_of_input(grad_output, input_shape, g, stride, padding, dilation, False, groups)
-
-
 weight_gradient: Op = general(
     "convolution_backward(Tensor input, Tensor grad_output, int[] kernel_size, int[] stride, "
     "int[] padding, int[] dilation, int groups) -> Tensor",
     _weight_gradient,
     forms="",
-    d_input=_weight_gradient_input,
+    d_input=lambda g, input_shape, grad_output, stride, padding, dilation, groups: (
+        gradient_of_input(grad_output, input_shape, g, stride, padding, dilation, False, groups)
+    ),
     d_grad_output=lambda g, input, grad_output_shape, stride, padding, dilation, groups: _cropped(
         convolution.function(input, g, None, stride, padding, dilation, False, (0,), groups),
         grad_output_shape,
@@ -371,7 +360,7 @@ def convolve(
     weight: Tensor,
     bias: Tensor | None,
     stride: Ints,
-    padding: Ints | str | Sequence[int],
+    padding: Ints | str | Shape,
     dilation: Ints,
     groups: int,
 ) -> Tensor:

@@ -6,7 +6,7 @@ Pads are written as PyTorch writes them: pairs (before, after) from the last dim
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from toytorch.core.memory_order import has_channels_last, kept
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
 from toytorch.facts.dtype import no_kernel
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Fn, Sizes
 from toytorch.ops.define import general
 from toytorch.ops.nn.linear_maps import Map, apply_all, picked, tied
 from toytorch.ops.nn.windows import sizes_text
@@ -88,7 +88,7 @@ def _around(size: int, before: int, after: int) -> Any:
     return low + steps % max(high - low, 1)
 
 
-def _maps(places: Callable[..., Any], sizes: tuple[int, ...], pad: Sequence[int]) -> list[Map]:
+def _maps(places: Fn, sizes: Sizes, pad: Sequence[int]) -> list[Map]:
     """For each padded dimension, the places that its elements come from."""
     n = len(pad) // 2
     return [
@@ -163,9 +163,7 @@ def _inner(maps: list[Map], pad: Sequence[int], ndim: int) -> tuple[Any, ...]:
 
 
 @functools.lru_cache(256)
-def _frame(
-    places: Callable[..., Any], sizes: tuple[int, ...], pad: tuple[int, ...]
-) -> tuple[Any, Any, Any]:
+def _frame(places: Fn, sizes: Sizes, pad: tuple[int, ...]) -> tuple[Any, Any, Any]:
     """The shape with a border, where the tensor itself lies in it, and the lines around that."""
     maps = _maps(places, sizes, pad)
     shape = (*sizes[: len(sizes) - len(maps)], *(len(m.places) for m in maps))
@@ -207,7 +205,7 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
             return _framed(xp, a, _frame(places, tuple(a.shape), tuple(pad)))
         return apply_all(xp, a, _maps(places, a.shape, pad))
 
-    def backward(xp: ArrayModule, g: Array, shape: tuple[int, ...], pad: Sequence[int]) -> Any:
+    def backward(xp: ArrayModule, g: Array, shape: Sizes, pad: Sequence[int]) -> Any:
         if narrow(pad):
             return _unframed(g, _frame(places, tuple(shape), tuple(pad)))
         return apply_all(xp, g, _maps(places, shape, pad), transposed=True)

@@ -12,7 +12,7 @@ import numpy as np
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.facts.dtype import no_kernel
-from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
+from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.kernels.memory_format import channels_last, in_order
 from toytorch.ops.define import general
@@ -86,10 +86,10 @@ def out_sizes(
     name: str,
     shape: Sizes,
     n: int,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     ceil_mode: bool,
 ) -> Sizes:
     """The sizes a pool makes, or PyTorch's error."""
@@ -275,10 +275,10 @@ MAX = {n: _max_pool(n) for n in (2, 3)}
 
 @functools.lru_cache(256)
 def factors(
-    sizes: Sequence[int],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
+    sizes: Shape,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
     out: Sequence[int],
     include: bool,
     divisor: int | None,
@@ -467,7 +467,7 @@ ADAPTIVE_MAX = {n: _adaptive_max(n) for n in (2, 3)}
 
 def _fractional_max(n: int) -> Op:
     def forward(
-        xp: ArrayModule, a: Array, kernel: Sequence[int], out: Sequence[int], samples: Array
+        xp: ArrayModule, a: Array, kernel: Shape, out: Sequence[int], samples: Array
     ) -> Any:
         _need(f"fractional_max_pool{n}d", a, "f")
         names = ("time", "height", "width")[-n:]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, ArrayModule, Sizes
+from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.ops.nn.linear_maps import Map
 
 
@@ -32,10 +32,10 @@ def lowest(kind: np.dtype[Any]) -> Any:
 def max_arrays(
     xp: ArrayModule,
     a: Array,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     out: Sequence[int],
 ) -> tuple[Any, Any]:
     """The maxima of windows, and their places in the flattened image."""
@@ -75,12 +75,7 @@ def taps_of(
 
 
 def reached(
-    place: Sizes,
-    sizes: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    out: Sequence[int],
+    place: Sizes, sizes: Shape, stride: Shape, padding: Shape, dilation: Shape, out: Sequence[int]
 ) -> tuple[Any, Any]:
     """What all windows see at one place of the kernel, and which windows those are.
 
@@ -190,7 +185,7 @@ def even_places(sizes: Sizes, out: Sizes) -> tuple[Any, Any]:
     return np.asarray(inside).reshape(-1), first
 
 
-def put_flat(xp: ArrayModule, g: Array, places: Array, sizes: Sequence[int], disjoint: bool) -> Any:
+def put_flat(xp: ArrayModule, g: Array, places: Array, sizes: Shape, disjoint: bool) -> Any:
     """The gradient of picking: g added at places of zero images (…, *sizes)."""
     area, images = math.prod(sizes), math.prod(g.shape[: g.ndim - len(sizes)])
     flat = places.reshape(images, math.prod(g.shape[g.ndim - len(sizes) :]))
@@ -206,10 +201,10 @@ def put_flat(xp: ArrayModule, g: Array, places: Array, sizes: Sequence[int], dis
 
 @functools.lru_cache(256)
 def average_maps(
-    sizes: Sequence[int],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
+    sizes: Shape,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
     out: Sequence[int],
     include_pad: bool,
 ) -> tuple[tuple[Map, ...], tuple[Any, ...]]:
@@ -239,7 +234,7 @@ def fractional_starts(xp: ArrayModule, samples: Array, size: int, out: int, kern
 
 
 def fractional_max_arrays(
-    xp: ArrayModule, a: Array, kernel: Sequence[int], out: Sequence[int], samples: Array
+    xp: ArrayModule, a: Array, kernel: Shape, out: Sequence[int], samples: Array
 ) -> tuple[Any, Any]:
     """The maxima of windows with pseudo-random steps, and their places in the flattened image."""
     n, sizes = len(out), a.shape[-len(out) :]

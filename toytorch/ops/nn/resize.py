@@ -10,7 +10,7 @@ from typing import Any
 from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Array, ArrayModule, Ints
+from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn import linear_maps
@@ -46,10 +46,7 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
     """
 
     def maps(
-        sizes: tuple[int, ...],
-        out: tuple[int, ...],
-        align_corners: bool,
-        scales: tuple[float, ...] | None,
+        sizes: Sizes, out: tuple[int, ...], align_corners: bool, scales: tuple[float, ...] | None
     ) -> Any:
         return [
             map_of(size, int(to), align_corners, scale)
@@ -80,7 +77,7 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
         xp: ArrayModule,
         g: Array,
         out: tuple[int, ...],
-        shape: tuple[int, ...],
+        shape: Sizes,
         align_corners: bool,
         scales: tuple[float, ...] | None,
     ) -> Any:
@@ -162,7 +159,7 @@ bicubic_antialias = _resampler(
 
 
 def _adaptive_average(n: int) -> Op:
-    def maps(sizes: tuple[int, ...], out: tuple[int, ...]) -> Any:
+    def maps(sizes: Sizes, out: tuple[int, ...]) -> Any:
         return [linear_maps.averages(size, int(to)) for size, to in zip(sizes[-n:], out)]
 
     def forward(xp: ArrayModule, a: Array, out: tuple[int, ...]) -> Any:

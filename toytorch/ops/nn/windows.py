@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
+from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 
 if TYPE_CHECKING:
@@ -59,12 +59,7 @@ def inner(a: Any, pads: Any) -> Any:
 
 
 def windows(
-    xp: ArrayModule,
-    a: Array,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    out: Sequence[int],
+    xp: ArrayModule, a: Array, kernel: Shape, stride: Shape, dilation: Shape, out: Sequence[int]
 ) -> Any:
     """A view (…, *kernel, *out) of all windows of an array (…, *sizes), without a copy."""
     n = len(kernel)
@@ -101,6 +96,6 @@ def checked_gradient(g: Tensor, name: str) -> Tensor:
     return g
 
 
-def sizes_text(shape: Sequence[int]) -> str:
+def sizes_text(shape: Shape) -> str:
     """A shape as error messages write it: [2, 3]."""
     return str([int(n) for n in shape])

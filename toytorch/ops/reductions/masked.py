@@ -7,7 +7,7 @@ a product, -∞ for a maximum. What has no such value (mean, variance) also coun
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
-from toytorch.facts.hints import DType, Ints
+from toytorch.facts.hints import DType, Fn, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public
 from toytorch.ops.indexing.by_index import where
@@ -70,7 +70,7 @@ def _wide(input: Tensor, dtype: DType | None) -> Any:
     return dtype or (types.int64 if input.dtype.rank < 2 else input.dtype)
 
 
-def _published(name: str, function: Callable[..., Any], doc: str) -> Any:
+def _published(name: str, function: Fn, doc: str) -> Any:
     """A function of `torch.masked` that another one has made."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc

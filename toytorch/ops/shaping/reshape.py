@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import made_view, quick
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE, broadcast_pair, infer_size, wrap_dim
 from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
@@ -21,9 +20,7 @@ from toytorch.ops.shaping import rearrange, several, slices, view
 
 
 @public(method=True)
-def expand(
-    self: Tensor, *sizes: Ints, size: tuple[int, ...] | None = None, implicit: bool = False
-) -> Tensor:
+def expand(self: Tensor, *sizes: Ints, size: Sizes | None = None, implicit: bool = False) -> Tensor:
     """Dimensions of size 1 repeated with stride 0; -1 keeps a size."""
     if size is None and sizes and self.__class__ is Tensor:
         first: Any = sizes[0]
@@ -41,7 +38,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @public("broadcast_to", method=True)
-def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
+def broadcast_to(input: Tensor, size: Sizes) -> Tensor:
     """`expand` as a function."""
     return view.expand.function(input, tuple(size))
 
@@ -126,7 +123,7 @@ def ravel(input: Tensor) -> Tensor:
 
 
 @public("unflatten", method=True)
-def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
+def unflatten(input: Tensor, dim: int, sizes: Sizes) -> Tensor:
     """A dimension as several."""
     if isinstance(dim, str):
         return unflattened(input, dim, sizes)
@@ -271,7 +268,7 @@ def split(tensor: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[T
 
 
 @public("split_with_sizes", method=True)
-def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(input: Tensor, split_sizes: Shape, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of given sizes."""
     return tuple(several.split_with_sizes.function(input, list(split_sizes), dim))
 
