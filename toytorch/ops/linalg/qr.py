@@ -9,14 +9,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.ops.define import general, on_tensors, public
-from toytorch.ops.linalg.checks import (
-    identity,
-    named,
-    need_float,
-    need_kernel,
-    need_matrix,
-    real_diagonal,
-)
+from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.triangular import solve_with
 from toytorch.ops.shaping.rearrange import cat
 
@@ -24,8 +17,8 @@ MODES = ("reduced", "complete", "r")
 
 
 def _qr(xp: ArrayModule, a: Array, mode: str) -> Any:
-    need_matrix("linalg.qr", a)
-    need_float("linalg.qr", a, "geqrf_cpu")
+    checks.need_matrix("linalg.qr", a)
+    checks.need_float("linalg.qr", a, "geqrf_cpu")
     if mode not in MODES:
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' "
@@ -41,7 +34,7 @@ def _qr(xp: ArrayModule, a: Array, mode: str) -> Any:
 def _tall_gradient(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     """[gQ + Q·sym(triu(gR·Rᴴ - Qᴴ·gQ))]·R⁻ᴴ for at least as many rows as columns."""
     x = (gr @ r.mH - q.mH @ gq).triu()
-    x = x + x.mH - real_diagonal(x).diag_embed()
+    x = x + x.mH - checks.real_diagonal(x).diag_embed()
     return solve_with(r.mH, gq + q @ x, False, False)
 
 
@@ -89,7 +82,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: tuple[Tensor, Tensor] | 
     >>> abs(torch.linalg.qr(torch.tensor([[3.], [4.]])).R)
     tensor([[5.]])
     """
-    return named("linalg_qr", "Q R", qr_op.function(A, mode, out=out), out=out)
+    return checks.named("linalg_qr", "Q R", qr_op.function(A, mode, out=out), out=out)
 
 
 @public("qr", method=True, returns="(Tensor Q, Tensor R)")
@@ -101,7 +94,7 @@ def qr(input: Tensor, some: bool = True, *, out: tuple[Tensor, Tensor] | None = 
         "'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\nQ, R = torch.linalg.qr(A, "
         "'reduced' if some else 'complete')"
     )
-    return named(
+    return checks.named(
         "qr", "Q R", qr_op.function(input, "reduced" if some else "complete", out=out), out=out
     )
 
@@ -112,7 +105,7 @@ def qr(input: Tensor, some: bool = True, *, out: tuple[Tensor, Tensor] | None = 
 def _geqrf(xp: ArrayModule, a: Array) -> Any:
     if a.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    need_kernel("geqrf_cpu", a)
+    checks.need_kernel("geqrf_cpu", a)
     h, tau = xp.linalg.qr(a + 0, "raw")
     return h.swapaxes(-1, -2), tau
 
@@ -138,7 +131,7 @@ geqrf_op = general(
 @public("geqrf", method=True, returns="(Tensor a, Tensor tau)")
 def geqrf(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(a, tau): R in the upper triangle, below it the reflections whose product is Q."""
-    return named("geqrf", "a tau", geqrf_op.function(input, out=out), out=out)
+    return checks.named("geqrf", "a tau", geqrf_op.function(input, out=out), out=out)
 
 
 def reflectors(xp: ArrayModule, a: Array, k: int) -> Any:
@@ -199,7 +192,7 @@ def _householder(xp: ArrayModule, a: Array, tau: Array) -> Any:
     _need_batch(name, a, "tau", tau.shape[:-1])
     if a.dtype != tau.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {a.dtype}")
-    need_kernel("orgqr_cpu", a)
+    checks.need_kernel("orgqr_cpu", a)
     return reflect(xp, a, tau, xp.eye(m, n, dtype=a.dtype), False)
 
 
@@ -211,7 +204,7 @@ def chain_gradients(g: Any, a: Any, tau: Any, c: Any, transpose: bool) -> tuple[
     """
     k, m = tau.shape[-1], a.shape[-2]
     lower = a[..., :k].tril(-1)
-    v = lower + identity(lower, m, k)
+    v = lower + checks.identity(lower, m, k)
     vectors = [v[..., i : i + 1] for i in range(k)]
     factors = [tau[..., i, None, None] for i in range(k)]
     order = list(reversed(range(k))) if transpose else list(range(k))
@@ -239,7 +232,7 @@ def chain_gradients(g: Any, a: Any, tau: Any, c: Any, transpose: bool) -> tuple[
 
 def _start(a: Any) -> Any:
     """C = I, of which the product keeps the first columns."""
-    return identity(a, *a.shape[-2:]).expand(a.shape)
+    return checks.identity(a, *a.shape[-2:]).expand(a.shape)
 
 
 householder_op = general(
@@ -291,7 +284,7 @@ def _ormqr(xp: ArrayModule, a: Array, tau: Array, c: Array, left: bool, transpos
                 f"dtype, but input has dtype {a.dtype} and {label} has dtype "
                 f"{x.dtype}"
             )
-    need_kernel("ormqr_cpu", a)
+    checks.need_kernel("ormqr_cpu", a)
     if left:
         return reflect(xp, a, tau, c, transpose)
     transposed = reflect(xp, a, tau, c.swapaxes(-1, -2).conj(), not transpose)  # CQ = (QᴴCᴴ)ᴴ
