@@ -76,6 +76,17 @@ def finished(values: Sequence[Tensor], many: bool, create_graph: bool) -> Any:
     return made if many else made[0]
 
 
+def where_wanted(
+    outs: Sequence[Tensor], xs: Sequence[Tensor], us: Sequence[Tensor], create_graph: bool
+) -> Sequence[Tensor | None]:
+    """Gradients of the outputs that have a history; None where nothing depends on an input."""
+    live = [(o, u) for o, u in zip(outs, us) if o.requires_grad]
+    if not live:
+        return [None] * len(xs)
+    given = [o for o, _ in live], xs, [u for _, u in live]
+    return grad(*given, create_graph=create_graph, retain_graph=True, allow_unused=True)
+
+
 def gradients(
     outs: Sequence[Tensor],
     xs: tuple[Tensor, ...],
@@ -89,19 +100,7 @@ def gradients(
 
     The error names what does not depend on it; with `slopes` gradients must depend on inputs, too.
     """
-    live = [(o, u) for o, u in zip(outs, us) if o.requires_grad]
-    found = (
-        grad(
-            [o for o, _ in live],
-            xs,
-            [u for _, u in live],
-            create_graph=create_graph,
-            retain_graph=True,
-            allow_unused=True,
-        )
-        if live
-        else [None] * len(xs)
-    )
+    found = where_wanted(outs, xs, us, create_graph)
     for i, g in enumerate(found) if strict else ():
         if g is None:
             raise RuntimeError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from toytorch.autograd.api import grad as grad_of
 from toytorch.autograd.forward_ad import Level, cut, has_history, inside, lifted, released
+from toytorch.autograd.functional import where_wanted
 from toytorch.autograd.modes import enable_grad
 from toytorch.autograd.vmap import vmap
 from toytorch.core.tensor import Tensor
@@ -69,15 +70,7 @@ def grad_and_value(func: Fn, argnums: Ints = 0, has_aux: bool = False) -> Any:
         with enable_grad():
             tree, xs, tracked = lift(chosen(args, argnums))
             result = func(*replaced(args, argnums, tree), **kwargs)
-            if has_aux:
-                if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError(
-                        "grad_and_value(f)(*args): output of function f should be a "
-                        "tuple: (output, aux) if has_aux is True"
-                    )
-                value, aux = result
-            else:
-                value = result
+            value, aux = with_aux("grad_and_value(f)(*args)", result) if has_aux else (result, None)
             if not isinstance(value, Tensor):
                 raise RuntimeError(
                     "grad_and_value(f)(*args): Expected f(*args) to return a "
@@ -97,16 +90,23 @@ def grad_and_value(func: Fn, argnums: Ints = 0, has_aux: bool = False) -> Any:
             )
         found = tree_unflatten(filled(grads, xs, tracked), tree_flatten(tree)[1])
         value = value if tracked else released(value)
-        if has_aux:
-            kept = (
-                aux
-                if tracked
-                else tree_map(lambda t: released(t) if isinstance(t, Tensor) else t, aux)
-            )
-            return found, (value, kept)
-        return found, value
+        return found, ((value, kept_aux(aux, tracked)) if has_aux else value)
 
     return wrapper
+
+
+def with_aux(name: str, result: object) -> tuple[Any, Any]:
+    """What a function gives, and what it gives besides."""
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError(
+            f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
+        )
+    return result
+
+
+def kept_aux(aux: object, tracked: bool) -> Any:
+    """What a function gives besides, without a history unless that is wanted."""
+    return aux if tracked else tree_map(lambda t: released(t) if isinstance(t, Tensor) else t, aux)
 
 
 def connected(values: list[Tensor], xs: list[Tensor], tracked: bool) -> tuple[bool, bool]:
@@ -171,15 +171,9 @@ def vjp(func: Fn, *primals: Tensor, has_aux: bool = False) -> Any:
     wanted = state.local.grad
     with enable_grad():
         tree, xs, tracked = lift(primals)
-        result = func(*tree)
-        aux = None
+        result, aux = func(*tree), None
         if has_aux:
-            if not (isinstance(result, tuple) and len(result) == 2):
-                raise RuntimeError(
-                    "vjp(f, *primals): output of function f should be a tuple: "
-                    "(output, aux) if has_aux is True"
-                )
-            result, aux = result
+            result, aux = with_aux("vjp(f, *primals)", result)
     outs, spec = tree_flatten(result)
     need_tensors("vjp(f, *primals)", outs)
     shown, more = connected(outs, xs, tracked)
@@ -195,30 +189,11 @@ def vjp(func: Fn, *primals: Tensor, has_aux: bool = False) -> Any:
         here = state.local.grad
         kept = here and (shown or any(isinstance(u, Tensor) and u._requires_grad for u in us))
         again = here and (more or any(isinstance(u, Tensor) and has_history(u) for u in us))
-        pairs = [(o, u) for o, u in zip(outs, us) if o._requires_grad]
-        grads = (
-            grad_of(
-                [o for o, _ in pairs],
-                xs,
-                [u for _, u in pairs],
-                retain_graph=True,
-                create_graph=again,
-                allow_unused=True,
-            )
-            if pairs
-            else [None] * len(xs)
-        )
+        grads = where_wanted(outs, xs, us, again)
         return tree_unflatten(filled(grads, xs, kept), tree_flatten(tree)[1])
 
     seen = result if wanted and shown else tree_map(released, result)
-    if has_aux:
-        kept = (
-            aux
-            if wanted and shown
-            else tree_map(lambda t: released(t) if isinstance(t, Tensor) else t, aux)
-        )
-        return seen, pull, kept
-    return seen, pull
+    return (seen, pull, kept_aux(aux, wanted and shown)) if has_aux else (seen, pull)
 
 
 def jvp(

@@ -424,104 +424,60 @@ def convolve_transposed(
     return made.squeeze(0) if single else made
 
 
-@public("conv1d", layer=True)
-@takes_words()
-def conv1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints | str = 0,
-    dilation: Ints = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Convolution of (B, C, L) with (O, C/groups, K)."""
-    return convolve(1, input, weight, bias, stride, padding, dilation, groups)
+PLACES = {1: ("L", "K"), 2: ("H, W", "KH, KW"), 3: ("D, H, W", "KD, KH, KW")}
 
 
-@public("conv2d", layer=True)
-def conv2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints | str = 0,
-    dilation: Ints = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Convolution of (B, C, H, W) with (O, C/groups, KH, KW).
+def _of_dims(n: int, name: str, doc: str, function: Any, **facts: Any) -> Any:
+    """The function over n dimensions under its public name."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return public(name, **facts)(takes_words()(function) if n == 1 else function)
+
+
+def _forward_over(n: int) -> Any:
+    """The convolution over n dimensions.
 
     >>> import toytorch as torch
     >>> conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)).shape
     torch.Size([1, 1, 2, 2])
     """
-    return convolve(2, input, weight, bias, stride, padding, dilation, groups)
+
+    def function(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Ints = 1,
+        padding: Ints | str = 0,
+        dilation: Ints = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        return convolve(n, input, weight, bias, stride, padding, dilation, groups)
+
+    doc = "Convolution of (B, C, {}) with (O, C/groups, {}).".format(*PLACES[n])
+    return _of_dims(n, f"conv{n}d", doc, function, layer=True)
 
 
-@public("conv3d", layer=True)
-def conv3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints | str = 0,
-    dilation: Ints = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Convolution of (B, C, D, H, W) with (O, C/groups, KD, KH, KW)."""
-    return convolve(3, input, weight, bias, stride, padding, dilation, groups)
+def _transposed_over(n: int) -> Any:
+    def function(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
+        groups: int = 1,
+        dilation: Ints = 1,
+    ) -> Tensor:
+        return convolve_transposed(
+            n, input, weight, bias, stride, padding, output_padding, groups, dilation
+        )
+
+    doc = "The gradient of conv{}d as a layer: (B, C, {}) with (C, O/groups, {})."
+    return _of_dims(n, f"conv_transpose{n}d", doc.format(n, *PLACES[n]), function)
 
 
-@public("conv_transpose1d")
-@takes_words()
-def conv_transpose1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints = 0,
-    output_padding: Ints = 0,
-    groups: int = 1,
-    dilation: Ints = 1,
-) -> Tensor:
-    """The gradient of conv1d as a layer: (B, C, L) with (C, O/groups, K)."""
-    return convolve_transposed(
-        1, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
-
-
-@public("conv_transpose2d")
-def conv_transpose2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints = 0,
-    output_padding: Ints = 0,
-    groups: int = 1,
-    dilation: Ints = 1,
-) -> Tensor:
-    """The gradient of conv2d as a layer: (B, C, H, W) with (C, O/groups, KH, KW)."""
-    return convolve_transposed(
-        2, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
-
-
-@public("conv_transpose3d")
-def conv_transpose3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints = 0,
-    output_padding: Ints = 0,
-    groups: int = 1,
-    dilation: Ints = 1,
-) -> Tensor:
-    """The gradient of conv3d as a layer: (B, C, D, H, W) with (C, O/groups, KD, KH, KW)."""
-    return convolve_transposed(
-        3, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
+conv1d, conv2d, conv3d = map(_forward_over, (1, 2, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_transposed_over, (1, 2, 3))
 
 
 @public("conv_tbc")
