@@ -18,7 +18,7 @@ from typing import Any
 
 from toytorch.facts.hints import Fn
 from toytorch.jit import types
-from toytorch.jit.types import BOOL, COMPLEX, FLOAT, INT, NONE, NUMBER, STR, Type
+from toytorch.jit.types import COMPLEX, FLOAT, INT, NONE, STR, Type
 
 
 @dataclass(frozen=True)
@@ -77,22 +77,7 @@ class Builtin:
 
 BUILTINS: dict[str, Builtin] = {}
 FAMILIES: dict[str, list[Builtin]] = {}  # the overloads of a name, in the order they are tried
-SIMPLE = {
-    t.name: t
-    for t in (
-        INT,
-        FLOAT,
-        BOOL,
-        COMPLEX,
-        STR,
-        NONE,
-        NUMBER,
-        types.ANY,
-        types.DTYPE,
-        types.DEVICE,
-        types.LAYOUT,
-    )
-} | {"None": NONE, "Tensor": types.TENSOR}
+SIMPLE = types.SIMPLE | {"None": NONE, "Tensor": types.TENSOR}
 SIGNATURE = re.compile(r"([\w.]+)\((.*)\) -> (.+)$")
 
 
@@ -131,10 +116,8 @@ def fits(wanted: Type, have: Type, bound: dict[str, Type]) -> bool:
     """Whether an argument of the type `have` may be given where `wanted` stands."""
     if isinstance(wanted, Variable):
         return bound.setdefault(wanted.name, have).contains(have)
-    if isinstance(wanted, types.List):
-        return isinstance(have, types.List) and fits(wanted.element, have.element, bound)
-    if isinstance(wanted, types.Future):
-        return isinstance(have, types.Future) and fits(wanted.element, have.element, bound)
+    if isinstance(wanted, (types.List, types.Future)):
+        return isinstance(have, type(wanted)) and fits(wanted.element, have.element, bound)
     if isinstance(wanted, types.Dict):
         return (
             isinstance(have, types.Dict)
@@ -178,16 +161,12 @@ def fill(pattern: Type, bound: dict[str, Type]) -> Type:
     """A type with its variables filled in."""
     if isinstance(pattern, Variable):
         return bound[pattern.name]
-    if isinstance(pattern, types.List):
-        return types.List(fill(pattern.element, bound))
-    if isinstance(pattern, types.Future):
-        return types.Future(fill(pattern.element, bound))
+    if isinstance(pattern, (types.List, types.Future, types.Optional)):
+        return type(pattern)(fill(pattern.element, bound))
     if isinstance(pattern, types.Dict):
         return types.Dict(fill(pattern.key, bound), fill(pattern.value, bound))
     if isinstance(pattern, types.Tuple):
         return types.Tuple(tuple(fill(e, bound) for e in pattern.elements))
-    if isinstance(pattern, types.Optional):
-        return types.Optional(fill(pattern.element, bound))
     return pattern
 
 
@@ -231,28 +210,15 @@ def _item(t: Any) -> Any:
 
 # -- numbers --------------------------------------------------------------------------------------
 
+OPERATORS = (
+    "add sub mul floordiv pow __and__ __or__ __xor__ __lshift__ __rshift__ eq ne lt le gt ge"
+)
 BINARY: dict[str, Fn] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "floordiv": operator.floordiv,
+    **{name: getattr(operator, name) for name in OPERATORS.split()},
     "remainder": operator.mod,
     "div": operator.truediv,
-    "pow": operator.pow,
-    "__and__": operator.and_,
-    "__or__": operator.or_,
-    "__xor__": operator.xor,
-    "__lshift__": operator.lshift,
-    "__rshift__": operator.rshift,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
     "min": min,
     "max": max,
-    "divmod": divmod,
 }
 UNARY: dict[str, Fn] = {
     "neg": operator.neg,

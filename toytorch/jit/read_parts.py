@@ -20,25 +20,7 @@ WORD = re.compile(r"[\w:.]+")
 CLASS = re.compile(r"__torch__\.[^\s,()\[\]?]*")
 NUMBERS = re.compile(r"-?\d+(?:, -?\d+)*")
 LEGACY: dict[str, dtype] = {d.legacy: d for d in vars(dtypes).values() if isinstance(d, dtype)}
-SIMPLE = {
-    t.name: t
-    for t in (
-        types.INT,
-        types.FLOAT,
-        types.BOOL,
-        types.COMPLEX,
-        types.STR,
-        types.NONE,
-        types.NUMBER,
-        types.DTYPE,
-        types.DEVICE,
-        types.LAYOUT,
-        types.ANY,
-        types.RANGE,
-        types.SLICE,
-        types.NEVER,
-    )
-}
+SIMPLE = types.SIMPLE | {t.name: t for t in (types.RANGE, types.SLICE, types.NEVER)}
 DEPTH = 50  # how deep brackets may stand in each other
 
 

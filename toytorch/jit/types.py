@@ -76,6 +76,8 @@ DEVICE, ANY, RANGE, SLICE = Simple("Device"), Simple("Any"), Simple("range"), Si
 LAYOUT = Simple("Layout")
 GENERATOR = Simple("Generator")
 NEVER = Simple("Never")  # of what is never looked at: a result before it is known
+NAMED = (INT, FLOAT, BOOL, COMPLEX, STR, NONE, NUMBER, ANY, DTYPE, DEVICE, LAYOUT)
+SIMPLE = {t.name: t for t in NAMED}  # by the words of signatures
 
 
 @dataclass(frozen=True)
