@@ -22,7 +22,7 @@ from toytorch.jit.script.cleanup import clean
 from toytorch.jit.script.errors import CompileError, FrontendError, NotSupportedError
 from toytorch.jit.script.modules import Modules, is_library
 from toytorch.jit.script.reading import Program, read_function
-from toytorch.jit.script.values import ModuleValue
+from toytorch.jit.script.values import At, ModuleValue
 
 FUNCTIONS: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
 
@@ -166,7 +166,7 @@ class Compiler(Modules):
 
     # -- functions and methods that are called -----------------------------------------------------
 
-    def compile_function(self, function: Fn, at: ast.AST) -> Compiled:
+    def compile_function(self, function: Fn, at: At) -> Compiled:
         if isinstance(function, Program):
             return self.guard(function.tree.name, function, at, function)
         known = FUNCTIONS.get(function)
@@ -178,7 +178,7 @@ class Compiler(Modules):
         self,
         name: str,
         key: Any,
-        at: ast.AST,
+        at: At,
         program: Program | None = None,
         owner: Any = None,
         given: Sequence[types.Type] = (),
@@ -200,7 +200,7 @@ class Compiler(Modules):
         finally:
             self.session.compiling.remove(key)
 
-    def tell_caller(self, error: Exception, name: str, owner: Any, at: ast.AST) -> None:
+    def tell_caller(self, error: Exception, name: str, owner: Any, at: At) -> None:
         """Adds to an error from which function the one with the mistake was called."""
         if (owner is not None and not isinstance(owner, ModuleValue)) or self.owner_hidden():
             return  # methods of classes are compiled with their class
