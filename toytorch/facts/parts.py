@@ -20,7 +20,7 @@ def of_part(path: str, doc: str) -> Any:
     return property(attrgetter(path), doc=doc)
 
 
-def shows(names: str, if_true: str = "", **usual: Any) -> Callable[[Any], str]:
+def shows(names: str, if_true: str = "", **usual: object) -> Callable[[Any], str]:
     """An `extra_repr` that tells attributes: of `=size` the value alone, of `bias?` whether there is
     one, of `mode.value` the value of an enumeration, of `name!r` the `repr`; and last `if_true`,
     where it is. An attribute that has its usual value, or a tuple of it alone, is not told.

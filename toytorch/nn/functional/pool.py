@@ -50,13 +50,13 @@ def _one(name: str, what: str, value: Any) -> Any:
 # -- maxima ---------------------------------------------------------------------------------------
 
 
-def _called(name: str, doc: str, function: Any) -> Any:
+def _called(name: str, doc: str, function: Fn) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
 
-def _named(name: str, doc: str, pair: Any, maxima: Any) -> tuple[Any, Any]:
+def _named(name: str, doc: str, pair: Fn, maxima: Fn) -> tuple[Any, Any]:
     """Two functions under public names: of maxima and their places, and of maxima, whose places
     `return_indices` asks for."""
     _called(f"{name}_with_indices", f"{doc}, and their places.", pair)

@@ -18,7 +18,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import channels_last
 from toytorch.facts.dtype import IN_C, no_kernel
-from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
+from toytorch.facts.hints import Array, ArrayModule, Fn, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.ops import flops
 from toytorch.ops.define import general, public, takes_words
@@ -427,11 +427,11 @@ def convolve_transposed(
 PLACES = {1: ("L", "K"), 2: ("H, W", "KH, KW"), 3: ("D, H, W", "KD, KH, KW")}
 
 
-def _of_dims(n: int, name: str, doc: str, function: Any, **facts: Any) -> Any:
+def _of_dims(n: int, name: str, doc: str, function: Fn, layer: bool = False) -> Any:
     """The function over n dimensions under its public name."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return public(name, **facts)(takes_words()(function) if n == 1 else function)
+    return public(name, layer=layer)(takes_words()(function) if n == 1 else function)
 
 
 def _forward_over(n: int) -> Any:
