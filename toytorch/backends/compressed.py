@@ -17,7 +17,7 @@ from toytorch.backends import base, sparse
 from toytorch.backends.sparse import Entries, Kernels, SparseArray, SparseBackend
 from toytorch.facts.device import layout as layout_class
 from toytorch.facts.device import layout_name, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
-from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape
+from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape, Sizes
 
 BY_ROWS = (sparse_csr, sparse_bsr)  # layouts whose compressed dimension is the first of the two
 IN_BLOCKS = (sparse_bsr, sparse_bsc)
@@ -62,7 +62,7 @@ class CompressedArray(Entries):
         return int(self.ends.ndim) - 1
 
     @property
-    def blocksize(self) -> tuple[int, ...]:
+    def blocksize(self) -> Sizes:
         """The sizes of a block; nothing where entries are elements."""
         if self.layout not in IN_BLOCKS:
             return ()

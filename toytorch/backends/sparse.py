@@ -63,7 +63,7 @@ class Entries:
         return math.prod(self.shape)
 
     @property
-    def strides(self) -> tuple[int, ...]:
+    def strides(self) -> Sizes:
         """There are none: zeros, as in PyTorch."""
         return (0,) * len(self.shape)
 

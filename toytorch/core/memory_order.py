@@ -267,11 +267,8 @@ def placed(made: Any, *operands: Any) -> Any:
 
 @lru_cache(1024)
 def found_strides(
-    shape: Sizes,
-    step: int,
-    lies: tuple[tuple[tuple[int, ...], tuple[int, ...], int, bool], ...],
-    all_arrays: bool,
-) -> tuple[int, ...]:
+    shape: Sizes, step: int, lies: tuple[tuple[Sizes, Sizes, int, bool], ...], all_arrays: bool
+) -> Sizes:
     """The strides of an elementwise result with elements, for operands that lie in memory so: shape,
     strides, size of an element, and whether they are in rows."""
     alike = all_arrays and all(own == shape for own, *_ in lies)
@@ -320,7 +317,7 @@ def placed_nowhere(made: Array, arrays: list[Array], count: int) -> Any:
     return with_layout(made, loop_strides(made.shape, order, made.itemsize))
 
 
-def loop_strides(shape: Sizes, order: list[int], step: int) -> tuple[int, ...]:
+def loop_strides(shape: Sizes, order: list[int], step: int) -> Sizes:
     """`dense_strides` as PyTorch's loops give them: a step over nothing is 0, if not in rows."""
     if order == list(range(len(shape))):
         return dense_strides(shape, order, step)
@@ -331,7 +328,7 @@ def loop_strides(shape: Sizes, order: list[int], step: int) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def dense_strides(shape: Sizes, order: list[int], step: int) -> tuple[int, ...]:
+def dense_strides(shape: Sizes, order: list[int], step: int) -> Sizes:
     """Strides without gaps, in bytes, for dimensions in an order, the outermost first."""
     strides = [0] * len(shape)
     for d in reversed(order):

@@ -29,7 +29,7 @@ def is_sequence(value: object) -> builtins.bool:
     return hasattr(type(value), "__getitem__") and not isinstance(value, refused)
 
 
-def shape_of(data: Any) -> tuple[int, ...]:
+def shape_of(data: Any) -> Sizes:
     """The sizes of nested data, told by the first element of each level."""
     shape: list[int] = []
     name = type(data).__name__

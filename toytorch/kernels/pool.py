@@ -171,7 +171,7 @@ def fits(a: Any) -> bool:
 def pooled(
     rule: str,
     ranges: tuple[Array, Array],
-    steps: Sequence[int],
+    steps: Shape,
     source: Any,
     places: Any,
     made: Any,
@@ -218,7 +218,7 @@ def step_of(
     images: tuple[int, int],
     source: Sequence[int],
     made: Sequence[int],
-    steps: Sequence[int],
+    steps: Shape,
     names: dict[str, str],
 ) -> Step:
     """The kernel over (N, C) images of these sizes, with the names of its arrays."""
@@ -309,7 +309,7 @@ def coverings(
 
 
 def max_pool(
-    a: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, out: Sequence[int]
+    a: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, out: Shape
 ) -> Any:
     """(maxima, their places in the flattened image) of windows, or None."""
     if not fits(a):
@@ -386,9 +386,7 @@ def max_pool_backward(
     return made
 
 
-def mean_pool(
-    a: Any, kernel: Shape, stride: Shape, padding: Shape, out: Sequence[int], factor: Any
-) -> Any:
+def mean_pool(a: Any, kernel: Shape, stride: Shape, padding: Shape, out: Shape, factor: Any) -> Any:
     """The sums of windows times their factors (H', W'), or None."""
     if not fits(a):
         return None

@@ -27,7 +27,7 @@ from toytorch.facts.device import (
     strided,
 )
 from toytorch.facts.dtype import ALL, STORED, dtype
-from toytorch.facts.hints import Fn, Shape
+from toytorch.facts.hints import Fn, Shape, Sizes
 from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
 from toytorch.nn.parameter import Parameter
@@ -160,7 +160,7 @@ def layout_of(spend: Fn, name: str) -> layout:
 # -- tensors --------------------------------------------------------------------------------------
 
 
-def _sizes(values: Any, what: str) -> tuple[int, ...]:
+def _sizes(values: Any, what: str) -> Sizes:
     require(
         type(values) in (tuple, list, Size)
         and len(values) <= 64

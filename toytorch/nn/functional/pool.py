@@ -19,7 +19,7 @@ from toytorch.core.views import counted, of_its_own, quick
 from toytorch.core.write import refuse_grad
 from toytorch.facts import state
 from toytorch.facts.composed import composed
-from toytorch.facts.hints import Fn, Ints, OutputSize
+from toytorch.facts.hints import Fn, Ints, OutputSize, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import takes_words, tensor_first
 from toytorch.ops.nn import pool as pools
@@ -443,7 +443,7 @@ fractional_max_pool2d = tensor_first(fractional_max_pool2d)
 
 def _unpooled_sizes(
     input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-) -> tuple[int, ...]:
+) -> Sizes:
     """The sizes that max_unpool makes: those asked for, or those that pooling may come from."""
     kernel, stride, padding = (
         tuple(v) if isinstance(v, Iterable) else (v,) * n

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
@@ -31,9 +30,7 @@ pixel_shuffle, pixel_unshuffle = fold.pixel_shuffle.function, fold.pixel_unshuff
 
 
 @tensor_first
-def pad(
-    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
-) -> Tensor:
+def pad(input: Tensor, pad: Shape, mode: str = "constant", value: float | None = None) -> Tensor:
     """A border of a value, or of the tensor mirrored, repeated or taken round.
 
     `pad` holds pairs (before, after) from the last dimension backwards.

@@ -33,6 +33,7 @@ from toytorch.facts.hints import (
     MemoryFormat,
     Scalar,
     Shape,
+    Sizes,
 )
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size, copy_order
@@ -95,7 +96,7 @@ def _size(
     args: tuple[Sequence[int]] | tuple[Ints, ...] | tuple[int | tuple[int, ...], ...],
     size: Any,
     name: str = "",
-) -> tuple[int, ...]:
+) -> Sizes:
     shape = spread(args, name) if size is None else spread((size,), name)
     for n in shape:
         if n < 0:

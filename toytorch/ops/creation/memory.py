@@ -4,7 +4,7 @@ of it: `set_`, `resize_`, `resize_as_`."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -132,7 +132,7 @@ def refuse_outside(flat: Any, size: Sizes, stride: Shape | None, start: int) -> 
 
 
 def reaching(
-    self: Tensor, storage: Storage, flat: Any, shape: Shape, steps: Sequence[int], start: int
+    self: Tensor, storage: Storage, flat: Any, shape: Shape, steps: Shape, start: int
 ) -> Any:
     """A storage's elements, of which there are at least as many as a part needs."""
     least = 0 if 0 in shape else start + 1 + sum((n - 1) * s for n, s in zip(shape, steps))

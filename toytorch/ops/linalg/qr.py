@@ -167,7 +167,7 @@ def _need_one_less(name: str, a: Array, tau: Array) -> None:
         )
 
 
-def _need_batch(name: str, a: Array, what: str, batch: tuple[int, ...]) -> None:
+def _need_batch(name: str, a: Array, what: str, batch: Sizes) -> None:
     if a.shape[:-2] != batch:
         raise RuntimeError(
             f"{name}: Expected batch dimensions of {what} to be equal to input.shape[:-2], "

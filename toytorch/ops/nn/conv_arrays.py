@@ -13,7 +13,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core.memory_order import has_channels_last
-from toytorch.facts.hints import Array, ArrayModule, Shape
+from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.kernels.copy import in_rows
 from toytorch.kernels.memory_format import with_last
 from toytorch.loops.runtime.jit import SMALLEST
@@ -39,7 +39,7 @@ def _columns(
     kernel: Shape,
     stride: Shape,
     dilation: Shape,
-    out: Sequence[int],
+    out: Shape,
     groups: int,
 ) -> Any:
     """The windows of padded images (B, C, …) as matrices (B, groups, C/groups·K, P)."""
@@ -205,13 +205,8 @@ def _depthwise(xp: Any, x: Any, w: Any, stride: Shape, dilation: Shape, y: Any) 
 
 
 def transposed_sizes(
-    sizes: Shape,
-    kernel: Shape,
-    stride: Shape,
-    padding: Shape,
-    dilation: Shape,
-    extra: Sequence[int],
-) -> tuple[int, ...]:
+    sizes: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, extra: Shape
+) -> Sizes:
     """The sizes from which a convolution makes `sizes`."""
     return tuple(
         (n - 1) * s - 2 * p + d * (k - 1) + 1 + e
@@ -226,7 +221,7 @@ def transposed_arrays(
     stride: Shape,
     padding: Shape,
     dilation: Shape,
-    extra: Sequence[int],
+    extra: Shape,
     groups: int,
 ) -> Any:
     """y (B, O, …) of x (B, C, …) and w (C, O/groups, …): every x adds its multiple of a kernel."""
@@ -248,7 +243,7 @@ def _spread(
     stride: Shape,
     padding: Shape,
     dilation: Shape,
-    extra: Sequence[int],
+    extra: Shape,
     groups: int,
 ) -> Any:
     """The transposed convolution as products of matrices."""
@@ -274,7 +269,7 @@ def _spread(
 
 
 def add_columns(
-    wide: Any, columns: Any, kernel: Shape, stride: Shape, dilation: Shape, out: tuple[int, ...]
+    wide: Any, columns: Any, kernel: Shape, stride: Shape, dilation: Shape, out: Sizes
 ) -> None:
     """Adds windows (B, C, *kernel, *out) where they lie in padded images."""
     for place, at in tap_slices(*map(tuple, (kernel, stride, dilation, out))):

@@ -35,7 +35,7 @@ def dropout_factors(input: Tensor, p: float, shape: Shape | None = None) -> Tens
     wanted = tuple(input.shape if shape is None else shape)
     where = cpu if array.__class__ is np.ndarray else input.device
 
-    def make(lead: tuple[int, ...]) -> Tensor:
+    def make(lead: Sizes) -> Tensor:
         given = array, (*lead, *wanted), like and not lead, p, where
         return wrap(base.launched("dropout_factors", _factors, *given))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -279,7 +278,7 @@ def factors(
     kernel: Shape,
     stride: Shape,
     padding: Shape,
-    out: Sequence[int],
+    out: Shape,
     include: bool,
     divisor: int | None,
 ) -> Any:
@@ -436,7 +435,7 @@ PUT = {n: _put_record(n) for n in (2, 3)}
 
 
 def _adaptive_max(n: int) -> Op:
-    def forward(xp: ArrayModule, a: Array, out: Sequence[int]) -> Any:
+    def forward(xp: ArrayModule, a: Array, out: Shape) -> Any:
         _need(f"adaptive_max_pool{n}d", a, "f")
         if n == 2 and a.__class__ is np.ndarray and a.flags.c_contiguous:
             quick = of_windows(a.shape, a.dtype.char, tuple(out))
@@ -466,9 +465,7 @@ ADAPTIVE_MAX = {n: _adaptive_max(n) for n in (2, 3)}
 
 
 def _fractional_max(n: int) -> Op:
-    def forward(
-        xp: ArrayModule, a: Array, kernel: Shape, out: Sequence[int], samples: Array
-    ) -> Any:
+    def forward(xp: ArrayModule, a: Array, kernel: Shape, out: Shape, samples: Array) -> Any:
         _need(f"fractional_max_pool{n}d", a, "f")
         names = ("time", "height", "width")[-n:]
         for what, size, k, o in zip(names, a.shape[-n:], kernel, out):
@@ -500,7 +497,7 @@ def _fractional_max(n: int) -> Op:
 FRACTIONAL_MAX = {n: _fractional_max(n) for n in (2, 3)}
 
 
-def need_sizes(n: int, out: Sequence[int]) -> None:
+def need_sizes(n: int, out: Shape) -> None:
     """Refuses sizes of a result that are too few or too many, or below 0."""
     if len(out) != n:
         words = (
@@ -518,7 +515,7 @@ def need_sizes(n: int, out: Sequence[int]) -> None:
 
 
 def _max_unpool(n: int) -> Op:
-    def forward(xp: ArrayModule, a: Array, indices: Array, out: Sequence[int]) -> Any:
+    def forward(xp: ArrayModule, a: Array, indices: Array, out: Shape) -> Any:
         alert_not_deterministic(f"max_unpooling{n}d_forward_out")
         if n == 2:  # of volumes, the dimensions are asked for first
             need_sizes(n, out)

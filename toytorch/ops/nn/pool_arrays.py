@@ -36,7 +36,7 @@ def max_arrays(
     stride: Shape,
     padding: Shape,
     dilation: Shape,
-    out: Sequence[int],
+    out: Shape,
 ) -> tuple[Any, Any]:
     """The maxima of windows, and their places in the flattened image."""
     sizes, window, steps, border, apart, made = map(
@@ -75,7 +75,7 @@ def taps_of(
 
 
 def reached(
-    place: Sizes, sizes: Shape, stride: Shape, padding: Shape, dilation: Shape, out: Sequence[int]
+    place: Sizes, sizes: Shape, stride: Shape, padding: Shape, dilation: Shape, out: Shape
 ) -> tuple[Any, Any]:
     """What all windows see at one place of the kernel, and which windows those are.
 
@@ -129,7 +129,7 @@ def bin_places(size: int, out: int) -> Any:
     )
 
 
-def adaptive_max_arrays(xp: ArrayModule, a: Array, out: Sequence[int]) -> tuple[Any, Any]:
+def adaptive_max_arrays(xp: ArrayModule, a: Array, out: Shape) -> tuple[Any, Any]:
     """The maxima of even bins, and their places in the flattened image."""
     sizes = a.shape[-len(out) :]
     if all(o and n and n % o == 0 for n, o in zip(sizes, out)):
@@ -148,7 +148,7 @@ def adaptive_max_arrays(xp: ArrayModule, a: Array, out: Sequence[int]) -> tuple[
     return best, places[which, column]
 
 
-def even_max_arrays(xp: ArrayModule, a: Array, out: Sequence[int]) -> tuple[Any, Any] | None:
+def even_max_arrays(xp: ArrayModule, a: Array, out: Shape) -> tuple[Any, Any] | None:
     """`adaptive_max_arrays` where all bins are equally long; None where there are NaNs.
 
     Bins become rows, in which the largest element is looked for.
@@ -201,12 +201,7 @@ def put_flat(xp: ArrayModule, g: Array, places: Array, sizes: Shape, disjoint: b
 
 @functools.lru_cache(256)
 def average_maps(
-    sizes: Shape,
-    kernel: Shape,
-    stride: Shape,
-    padding: Shape,
-    out: Sequence[int],
-    include_pad: bool,
+    sizes: Shape, kernel: Shape, stride: Shape, padding: Shape, out: Shape, include_pad: bool
 ) -> tuple[tuple[Map, ...], tuple[Any, ...]]:
     """For each dimension the sums over its windows, and by how much each is to be divided."""
     maps, counts = [], []
@@ -234,7 +229,7 @@ def fractional_starts(xp: ArrayModule, samples: Array, size: int, out: int, kern
 
 
 def fractional_max_arrays(
-    xp: ArrayModule, a: Array, kernel: Shape, out: Sequence[int], samples: Array
+    xp: ArrayModule, a: Array, kernel: Shape, out: Shape, samples: Array
 ) -> tuple[Any, Any]:
     """The maxima of windows with pseudo-random steps, and their places in the flattened image."""
     n, sizes = len(out), a.shape[-len(out) :]

@@ -20,7 +20,7 @@ from toytorch.ops.nn.windows import checked_gradient, sizes_text
 AXES = {1: "W", 2: "HW", 3: "DHW"}
 
 
-def _check(a: Array, out: tuple[int, ...], n: int) -> None:
+def _check(a: Array, out: Sizes, n: int) -> None:
     """Raises PyTorch's errors."""
     if len(out) != n:
         raise RuntimeError(f"It is expected output_size equals to {n}, but got size {len(out)}")
@@ -46,7 +46,7 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
     """
 
     def maps(
-        sizes: Sizes, out: tuple[int, ...], align_corners: bool, scales: tuple[float, ...] | None
+        sizes: Sizes, out: Sizes, align_corners: bool, scales: tuple[float, ...] | None
     ) -> Any:
         return [
             map_of(size, int(to), align_corners, scale)
@@ -54,11 +54,7 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
         ]
 
     def forward(
-        xp: ArrayModule,
-        a: Array,
-        out: tuple[int, ...],
-        align_corners: bool,
-        scales: tuple[float, ...] | None,
+        xp: ArrayModule, a: Array, out: Sizes, align_corners: bool, scales: tuple[float, ...] | None
     ) -> Any:
         _check(a, out, n)
         if a.dtype.kind != "f" and a.dtype.char != "B":
@@ -76,7 +72,7 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
     def backward(
         xp: ArrayModule,
         g: Array,
-        out: tuple[int, ...],
+        out: Sizes,
         shape: Sizes,
         align_corners: bool,
         scales: tuple[float, ...] | None,
@@ -159,10 +155,10 @@ bicubic_antialias = _resampler(
 
 
 def _adaptive_average(n: int) -> Op:
-    def maps(sizes: Sizes, out: tuple[int, ...]) -> Any:
+    def maps(sizes: Sizes, out: Sizes) -> Any:
         return [linear_maps.averages(size, int(to)) for size, to in zip(sizes[-n:], out)]
 
-    def forward(xp: ArrayModule, a: Array, out: tuple[int, ...]) -> Any:
+    def forward(xp: ArrayModule, a: Array, out: Sizes) -> Any:
         if a.dtype.kind != "f" and (a.size or n == 3):
             raise NotImplementedError(
                 f"\"adaptive_avg_pool{n}d\" not implemented for '{type_name(a)}'"
@@ -202,7 +198,7 @@ def adaptive_sizes(
     output_size: Sequence[int | None] | int | None,
     n: int,
     of_nothing: bool = False,
-) -> tuple[int, ...]:
+) -> Sizes:
     """The sizes an adaptive pool makes; None keeps a dimension, `of_nothing` lets all of them be 0."""
     sizes = (
         (output_size,) * n

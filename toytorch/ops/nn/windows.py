@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
@@ -35,7 +34,7 @@ def taps(size: int, kernel: int, stride: int, pad: int, dilation: int = 1) -> in
     return (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
 
 
-def padded(xp: ArrayModule, a: Array, pads: Sequence[int], value: int = 0) -> Any:
+def padded(xp: ArrayModule, a: Array, pads: Shape, value: int = 0) -> Any:
     """The array with a border of `pads` elements on both sides of its last dimensions."""
     n = len(pads)
     if not any(pads):
@@ -59,7 +58,7 @@ def inner(a: Any, pads: Any) -> Any:
 
 
 def windows(
-    xp: ArrayModule, a: Array, kernel: Shape, stride: Shape, dilation: Shape, out: Sequence[int]
+    xp: ArrayModule, a: Array, kernel: Shape, stride: Shape, dilation: Shape, out: Shape
 ) -> Any:
     """A view (…, *kernel, *out) of all windows of an array (…, *sizes), without a copy."""
     n = len(kernel)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,7 +97,7 @@ def _both(
 ) -> Any:
     """Fresh memory seen as a base and as a view of it."""
 
-    def end(sizes: Shape, steps: Sequence[int], start: int) -> int:
+    def end(sizes: Shape, steps: Shape, start: int) -> int:
         return start + sum((n - 1) * s for n, s in zip(sizes, steps)) + 1 if 0 not in sizes else 1
 
     low = min(0, offset)

@@ -396,7 +396,7 @@ def quick_expand(x: Tensor, sizes: tuple[Any, ...]) -> Tensor | None:
 
 
 @functools.lru_cache(512)
-def expanded_strides(shape: Sizes, strides: Sizes, sizes: Sizes) -> tuple[int, ...] | None:
+def expanded_strides(shape: Sizes, strides: Sizes, sizes: Sizes) -> Sizes | None:
     """The strides of `quick_expand`, or None."""
     lead = len(sizes) - len(shape)
     made = [0] * len(sizes)

@@ -6,8 +6,6 @@ compressed tensor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from toytorch.backends.compressed import IN_BLOCKS, CompressedArray
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.op import Op
@@ -119,7 +117,7 @@ compressed_kernels.kernel("_compressed_to_coo")(_coordinates)
 def to_layout(
     self: Tensor,
     layout: Layout | None,
-    blocksize: Sequence[int] | None = None,
+    blocksize: Shape | None = None,
     dense_dim: int | None = None,
     sparse_dim: int | None = None,
 ) -> Tensor:

@@ -87,7 +87,7 @@ def _blocks(held: Tensor, batch: int, layout: layout_class) -> tuple[int, ...]:
     return tuple(held.shape[batch + 1 : batch + 3])
 
 
-def inferred(ends: Tensor, places: Tensor, held: Tensor, layout: layout_class) -> tuple[int, ...]:
+def inferred(ends: Tensor, places: Tensor, held: Tensor, layout: layout_class) -> Sizes:
     """The smallest size that has room for every place."""
     if ends.dtype.is_floating_point or ends.dtype.is_complex:
         raise NotImplementedError(

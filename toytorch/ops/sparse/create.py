@@ -117,7 +117,7 @@ def _without_entries(
     return create.without_entries("zeros", sizes, dtype, device, requires_grad)
 
 
-def inferred(places: Tensor, held: Tensor) -> tuple[int, ...]:
+def inferred(places: Tensor, held: Tensor) -> Sizes:
     """The smallest size that has room for every place."""
     if not places.numel():
         return (0,) * int(places.shape[0]) + tuple(held.shape[1:])

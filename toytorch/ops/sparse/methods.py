@@ -79,7 +79,7 @@ def to_sparse_bsc(self: Tensor, blocksize: Ints, dense_dim: int | None = None) -
     return _compressed().convert(self, sparse_bsc, _size(blocksize, "bsc"), dense_dim)
 
 
-def _size(value: object, name: str) -> tuple[int, ...]:
+def _size(value: object, name: str) -> Sizes:
     where = f"to_sparse_{name}(): argument 'blocksize' (position 1) must be tuple of ints, "
     if isinstance(value, int):
         return value, value
