@@ -7,8 +7,8 @@ from operator import attrgetter
 from typing import Any
 
 
-def of_part(path: str, doc: str) -> Any:
-    """A property that stands for an attribute of a part.
+def of_part(path: str, doc: str | None = None, written: bool = False) -> Any:
+    """A property that stands for an attribute of a part, which may be `written` through it.
 
     >>> class Pair:
     ...     real = of_part("first.real", "That of the first.")
@@ -17,7 +17,12 @@ def of_part(path: str, doc: str) -> Any:
     >>> pair.real
     3.0
     """
-    return property(attrgetter(path), doc=doc)
+    part, _, name = path.rpartition(".")
+
+    def write(self: object, value: object) -> None:
+        setattr(attrgetter(part)(self), name, value)
+
+    return property(attrgetter(path), write if written else None, doc=doc)
 
 
 def shows(names: str, if_true: str = "", **usual: object) -> Callable[[Any], str]:

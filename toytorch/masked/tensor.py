@@ -14,6 +14,7 @@ from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import warned
 from toytorch.facts.hints import Args, DType, Fn, Kwargs
+from toytorch.facts.parts import of_part
 from toytorch.ops.operators import SPECIAL
 
 __all__ = ["MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"]
@@ -95,14 +96,7 @@ class MaskedTensor(Tensor):
     is_leaf = property(lambda self: self._masked_data.is_leaf)
     grad_fn = property(lambda self: self._masked_data.grad_fn)
 
-    @property
-    def requires_grad(self) -> bool:
-        """Whether gradients are wanted."""
-        return self._masked_data.requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self._masked_data.requires_grad = value
+    requires_grad = of_part("_masked_data.requires_grad", "Whether gradients are wanted.", True)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Says whether gradients are wanted; in place."""

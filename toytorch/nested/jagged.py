@@ -218,14 +218,7 @@ class NestedTensor(Tensor):
 
     # -- history, which is the values' -----------------------------------------------------------
 
-    @property
-    def requires_grad(self) -> bool:
-        """Whether gradients are wanted."""
-        return self._values.requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self._values.requires_grad = value
+    requires_grad = of_part("_values.requires_grad", "Whether gradients are wanted.", True)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Says whether gradients are wanted; in place."""
