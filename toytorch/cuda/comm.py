@@ -9,7 +9,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.cuda.devices import index_of
 from toytorch.facts import warned
 from toytorch.facts.device import device as device_class
-from toytorch.facts.hints import Device, Shape
+from toytorch.facts.hints import Device
 from toytorch.ops.shaping.rearrange import cat
 
 
@@ -89,7 +89,7 @@ def reduce_add_coalesced(
 def scatter(
     tensor: Tensor,
     devices: Sequence[Device] | None = None,
-    chunk_sizes: Shape | None = None,
+    chunk_sizes: Sequence[int] | None = None,
     dim: int = 0,
     streams: Sequence[Any] | None = None,
     *,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import made_view, quick
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
-from toytorch.facts.hints import Ints, Shape, Sizes
+from toytorch.facts.hints import Ints, Sizes
 from toytorch.facts.size import WHOLE, broadcast_pair, infer_size, wrap_dim
 from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
@@ -268,7 +269,7 @@ def split(tensor: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[T
 
 
 @public("split_with_sizes", method=True)
-def split_with_sizes(input: Tensor, split_sizes: Shape, dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of given sizes."""
     return tuple(several.split_with_sizes.function(input, list(split_sizes), dim))
 
