@@ -90,7 +90,6 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "jit/builtins.py": ("Python's operators and functions of its own values", ""),
     "jit/interpreter.py": ("attributes of a tensor", "imag real"),
     "jit/script/": ("methods of Python's own values, functions of `math`", "values index"),
-    "jit/source.py": ("reserved words of scripts", "complex"),
     "ops/aten_forms.py": ("words of `reduction=`", "mean sum"),
     "ops/foreach.py": ("the public functions `_foreach_…` that are made", ""),
     "ops/shaping/view_copies.py": ("the public functions `…_copy` that are made", ""),

@@ -23,7 +23,7 @@ def show() -> str:
         f"  - Python {platform.python_version()}",
         f"  - NumPy {np.__version__}",
         f"  - {_compiler()}",
-        f"  - {_cuda()}",
+        f"  - {'CUDA through CuPy' if base.of_kind('cuda').is_available() else 'no CUDA'}",
         f"  - {platform.machine()}, {os.cpu_count()} cores",
     ]
     return "\n".join(lines) + "\n"
@@ -37,10 +37,6 @@ def _compiler() -> str:
     except ImportError:
         return "no compiled loops (llvmlite is not installed)"
     return f"llvmlite {llvmlite.__version__}"
-
-
-def _cuda() -> str:
-    return "CUDA through CuPy" if base.of_kind("cuda").is_available() else "no CUDA"
 
 
 def parallel_info() -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.facts.dtype import dtype as dtype_class
+from toytorch.facts.hints import Kwargs
 
 
 def _element_size(dtype: dtype_class) -> int:
@@ -28,7 +29,7 @@ def _unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> tuple[Any, ..
     return tuple(part.view_as(t) for part, t in zip(parts, tensors, strict=True))
 
 
-def render_call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+def render_call(fn: Any, args: Sequence[Any], kwargs: Kwargs) -> str:
     """A call as one line of source, tensors by their sizes: `torch.sum(tensor([...], size=(3,)))`."""
     resolved = torch_function_name(fn)
     printed = [_rendered(a) for a in args] + [f"{k}={_rendered(v)}" for k, v in kwargs.items()]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from numpy import ndarray
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import pytree, state
+from toytorch.facts.hints import Fn
 from toytorch.jit.compile import compile, set_stance
 from toytorch.jit.tracer import running
 from toytorch.ops.creation.from_data import from_numpy
@@ -75,7 +75,7 @@ def substitute_in_graph(original_fn: Any, **options: object) -> Any:
     return lambda traceable_fn: traceable_fn
 
 
-def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_numpy(fn: Fn) -> Fn:
     """A function of NumPy's arrays as one of tensors."""
 
     @functools.wraps(fn)
@@ -89,12 +89,12 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def allow_in_graph(fn: Callable[..., Any]) -> Any:
+def allow_in_graph(fn: Fn) -> Any:
     """The function as it is: any function may stand in a graph."""
     return fn
 
 
-def assume_constant_result(fn: Callable[..., Any]) -> Any:
+def assume_constant_result(fn: Fn) -> Any:
     """The function as it is: what it gives while a call is compiled is a constant anyway."""
     return fn
 
@@ -112,7 +112,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     return _outside(fn, reason)
 
 
-def _outside(fn: Callable[..., Any], reason: str | None) -> Callable[..., Any]:
+def _outside(fn: Fn, reason: str | None) -> Fn:
     @functools.wraps(fn)
     def run(*args: object, **kwargs: object) -> Any:
         state.beside(reason or f"{getattr(fn, '__name__', fn)} is not to be compiled")

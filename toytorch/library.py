@@ -25,6 +25,7 @@ from toytorch.autograd.custom_op import COMPOSITE, EVERYWHERE, NAMESPACES, Defin
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Fn
 
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "infer_schema",
@@ -71,11 +72,7 @@ def _word(annotation: object) -> str | None:
 
 
 def infer_schema(
-    prototype_function: Callable[..., Any],
-    /,
-    *,
-    mutates_args: str | Iterable[str],
-    op_name: str | None = None,
+    prototype_function: Fn, /, *, mutates_args: str | Iterable[str], op_name: str | None = None
 ) -> str:
     """The signature that a function's annotations say, in PyTorch's notation.
 
@@ -150,7 +147,7 @@ def _returned(annotation: object, wrong: Callable[[str], ValueError]) -> str:
 class CustomOpDef:
     """An operator that `custom_op` made: called like the function it was made of."""
 
-    def __init__(self, definition: Definition, function: Callable[..., Any]) -> None:
+    def __init__(self, definition: Definition, function: Fn) -> None:
         self._definition, self._init_fn = definition, function
         self._qualname, self._namespace, self._name = (
             definition.qualified,
@@ -166,23 +163,21 @@ class CustomOpDef:
         return f"<CustomOpDef({self._qualname})>"
 
     def register_kernel(
-        self, device_types: str | Sequence[str] | None, fn: Callable[..., Any] | None = None, /
+        self, device_types: str | Sequence[str] | None, fn: Fn | None = None, /
     ) -> Any:
         """The function for some kinds of devices; None is all."""
         return register_kernel(self, device_types, fn)
 
-    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+    def register_fake(self, fn: Fn, /) -> Fn:
         """The function that says which shape and type the result has."""
         register_fake(self, fn)
         return fn
 
-    def register_autograd(
-        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
-    ) -> None:
+    def register_autograd(self, backward: Fn, /, *, setup_context: Fn | None = None) -> None:
         """Its derivative: `backward(ctx, *grads)`, after `setup_context(ctx, inputs, output)`."""
         register_autograd(self, backward, setup_context=setup_context)
 
-    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
+    def register_vmap(self, func: Fn | None = None) -> Any:
         """How a batch is done at once; without it, example by example."""
         return register_vmap(self, func)
 
@@ -193,7 +188,7 @@ class CustomOpDef:
 
 def custom_op(
     name: str,
-    fn: Callable[..., Any] | None = None,
+    fn: Fn | None = None,
     /,
     *,
     mutates_args: str | Iterable[str],
@@ -208,7 +203,7 @@ def custom_op(
     a name without `::`, or annotations of other types. Like `torch.library.custom_op`.
     """
 
-    def make(function: Callable[..., Any]) -> CustomOpDef:
+    def make(function: Fn) -> CustomOpDef:
         text = schema or infer_schema(function, mutates_args=mutates_args)
         definition = Definition(name, text)
         definition.checks_aliases = True
@@ -221,7 +216,7 @@ def custom_op(
 
 def triton_op(
     name: str,
-    fn: Callable[..., Any] | None = None,
+    fn: Fn | None = None,
     /,
     *,
     mutates_args: str | Iterable[str],
@@ -229,7 +224,7 @@ def triton_op(
 ) -> Any:
     """`custom_op` of a function that calls kernels in Triton and can itself say the result's shape."""
 
-    def make(function: Callable[..., Any]) -> CustomOpDef:
+    def make(function: Fn) -> CustomOpDef:
         made: CustomOpDef = custom_op(name, function, mutates_args=mutates_args, schema=schema)
         made.register_fake(function)
         return made
@@ -237,7 +232,7 @@ def triton_op(
     return make if fn is None else make(fn)
 
 
-def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
+def wrap_triton(triton_kernel: Fn, /) -> Any:
     """A kernel in Triton as it is: no compiler looks into operators of one's own here."""
     return triton_kernel
 
@@ -245,7 +240,7 @@ def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
 def register_kernel(
     op: object,
     device_types: str | Sequence[str] | None,
-    func: Callable[..., Any] | None = None,
+    func: Fn | None = None,
     /,
     *,
     lib: object = None,
@@ -256,19 +251,17 @@ def register_kernel(
     else:
         kinds = [device_types] if isinstance(device_types, str) else list(device_types)
 
-    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+    def make(function: Fn) -> Fn:
         found(op).kernels.update(dict.fromkeys(kinds, function))
         return function
 
     return make if func is None else make(func)
 
 
-def register_fake(
-    op: object, func: Callable[..., Any] | None = None, /, *, lib: object = None, **_: object
-) -> Any:
+def register_fake(op: object, func: Fn | None = None, /, *, lib: object = None, **_: object) -> Any:
     """Sets the function that says which shape and type the result has."""
 
-    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+    def make(function: Fn) -> Fn:
         found(op).fake = function
         return function
 
@@ -276,12 +269,7 @@ def register_fake(
 
 
 def register_autograd(
-    op: object,
-    backward: Callable[..., Any],
-    /,
-    *,
-    setup_context: Callable[..., Any] | None = None,
-    lib: object = None,
+    op: object, backward: Fn, /, *, setup_context: Fn | None = None, lib: object = None
 ) -> None:
     """Sets an operator's derivative.
 
@@ -294,9 +282,7 @@ def register_autograd(
         raise RuntimeError(f"{definition.qualified} has no function yet: register one first")
 
 
-def register_vmap(
-    op: object, func: Callable[..., Any] | None = None, /, *, lib: object = None
-) -> Any:
+def register_vmap(op: object, func: Fn | None = None, /, *, lib: object = None) -> Any:
     """Takes a rule for `vmap`, which does operators of one's own example by example here."""
     found(op)
     return (lambda function: function) if func is None else func
@@ -343,7 +329,7 @@ class Library:
     def impl(
         self,
         op_name: object,
-        fn: Callable[..., Any],
+        fn: Fn,
         dispatch_key: str = "",
         *,
         with_keyset: bool = False,
@@ -384,7 +370,7 @@ def define(
 def impl(
     qualname: object,
     types: str | Sequence[str] | None = None,
-    func: Callable[..., Any] | None = None,
+    func: Fn | None = None,
     *,
     lib: Library | None = None,
 ) -> Any:
@@ -392,14 +378,14 @@ def impl(
     if isinstance(qualname, Library):  # the older form: impl(lib, name, key)
         library, name, key = qualname, types, func if isinstance(func, str) else ""
 
-        def older(function: Callable[..., Any]) -> Callable[..., Any]:
+        def older(function: Fn) -> Fn:
             library.impl(name, function, key)
             return function
 
         return older
     kinds = [types] if isinstance(types, str) else list(types or ("",))
 
-    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+    def make(function: Fn) -> Fn:
         for kind in kinds:
             found(qualname).kernels[KEYS.get(kind, kind)] = function
         return function

@@ -31,6 +31,7 @@ from toytorch.core.subclasses import ANSWER, Asking, answers, asking, overloaded
 from toytorch.core.tensor import Tensor
 from toytorch.facts import device as devices
 from toytorch.facts import dtype as dtypes
+from toytorch.facts.hints import Fn
 from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
 from toytorch.nn.parameter import Buffer, Parameter
@@ -95,26 +96,26 @@ def _functions() -> Iterator[tuple[str, str, Any]]:
             yield where, name, value
 
 
-def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+def get_overridable_functions() -> dict[Any, list[Fn]]:
     """The functions that ask, by the module or class that has them."""
-    found: dict[Any, list[Callable[..., Any]]] = {}
+    found: dict[Any, list[Fn]] = {}
     spaces = dict(_namespaces())
     for where, _, function in _functions():
         found.setdefault(spaces[where], []).append(function)
     return found
 
 
-def get_ignored_functions() -> set[Callable[..., Any]]:
+def get_ignored_functions() -> set[Fn]:
     """The public functions that never ask."""
     return {vars(torch)[name] for name in IGNORED if callable(vars(torch).get(name))}
 
 
-def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
+def get_testing_overrides() -> dict[Fn, Fn]:
     """{function: one that takes the same arguments and gives -1}."""
     return {function: _minus_one(function) for _, _, function in _functions()}
 
 
-def _minus_one(function: Callable[..., Any]) -> Callable[..., Any]:
+def _minus_one(function: Fn) -> Fn:
     def override(*args: object, **kwargs: object) -> int:
         return -1
 
@@ -127,7 +128,7 @@ def get_default_nowrap_functions() -> set[Any]:
     return {getattr(vars(Tensor).get(n), "__get__", None) for n in ("_base", "grad", "_grad")}
 
 
-def resolve_name(f: Callable[..., Any]) -> str | None:
+def resolve_name(f: Fn) -> str | None:
     """`torch.Tensor.add` for a function that asks; None for others."""
     for where, name, function in _functions():
         if function is f:
@@ -135,7 +136,7 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
     return None
 
 
-def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
+def is_tensor_method_or_property(func: Fn) -> bool:
     """Whether it is Tensor's."""
     return func in _methods() or getattr(func, "__name__", "") == "__get__"
 
@@ -182,7 +183,7 @@ def _in_order(found: Iterable[Any]) -> list[Any]:
 
 
 def handle_torch_function(
-    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: object, **kwargs: object
+    public_api: Fn, relevant_args: Iterable[Any], *args: object, **kwargs: object
 ) -> Any:
     """What the modes, or else the objects, answer for a call of a function.
 
@@ -241,9 +242,7 @@ class TorchFunctionMode:
     Like `torch.overrides.TorchFunctionMode`.
     """
 
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(self, func: Fn, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError  # what a mode does is its subclass's part
 
     def __enter__(self) -> TorchFunctionMode:
@@ -258,9 +257,7 @@ class TorchFunctionMode:
 class BaseTorchFunctionMode(TorchFunctionMode):
     """A mode that lets every call through."""
 
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(self, func: Fn, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
 
 
@@ -327,7 +324,7 @@ _armed = False
 _plain: list[tuple[types.FunctionType, types.FunctionType]] = []  # each with its own code
 
 
-def _handler(func: Any, plain: Callable[..., Any]) -> Callable[..., Any]:
+def _handler(func: Any, plain: Fn) -> Fn:
     """What a function does once somebody wants to be asked."""
     state = asking
 
@@ -373,7 +370,7 @@ def _ask(function: types.FunctionType, func: object) -> None:
     )
 
 
-def body_of(function: Callable[..., Any]) -> Callable[..., Any]:
+def body_of(function: Fn) -> Fn:
     """A function that asks nobody itself, though those that it calls do."""
     return next((plain for asking, plain in _plain if asking is function), function)
 

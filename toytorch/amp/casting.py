@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from toytorch.backends import base
@@ -18,7 +18,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state, warned
 from toytorch.facts.device import device
 from toytorch.facts.dtype import bfloat16, dtype, float16, float32, float64, promote_types
-from toytorch.facts.hints import DType
+from toytorch.facts.hints import Args, DType, Fn
 
 if TYPE_CHECKING:
     from toytorch.autograd.function import FunctionCtx
@@ -46,7 +46,7 @@ class Settings(threading.local):
 class Casting:
     """The mode: casts operands, and hands the call on."""
 
-    def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+    def on_call(self, op: Op, args: Args, out: Any) -> Any:
         if out is None:
             args = cast_operands(op, args)
         return dispatch.call(op, args, out)
@@ -64,7 +64,7 @@ class Casting:
 local = Settings()
 
 
-def cast_operands(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def cast_operands(op: Op, args: Args) -> tuple[Any, ...]:
     """The arguments of a call, in the types that the record asks for (`amp=`).
 
     The records' policies are PyTorch's for the CPU. Functions made of several records say for
@@ -263,7 +263,7 @@ class autocast:
         set_autocast_dtype(self.device, kind)
         set_autocast_cache_enabled(keep)
 
-    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, func: Fn) -> Fn:
         if not callable(func):
             raise TypeError(
                 f"autocast()(func) requires a callable, but got {type(func).__name__}. "
@@ -293,9 +293,7 @@ def _tree_cast(value: Tensor | dict[Any, Any] | tuple[Tensor, ...], where: str, 
     return value
 
 
-def custom_fwd(
-    fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: DType | None = None
-) -> Any:
+def custom_fwd(fwd: Fn | None = None, *, device_type: str, cast_inputs: DType | None = None) -> Any:
     """For `forward` of a Function: with `cast_inputs`, runs in that type and casts nothing else."""
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
@@ -318,7 +316,7 @@ def custom_fwd(
     return forward
 
 
-def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
+def custom_bwd(bwd: Fn | None = None, *, device_type: str) -> Any:
     """For `backward` of a Function: casts as its `forward` did."""
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")

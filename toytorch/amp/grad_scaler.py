@@ -19,6 +19,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.device import device
 from toytorch.facts.dtype import float16, float32, int32
+from toytorch.facts.hints import Args, Kwargs
 from toytorch.ops.creation.create import full
 
 if TYPE_CHECKING:
@@ -151,9 +152,7 @@ class GradScaler:
         self._stages[id(optimizer)] = STEPPED
         return result
 
-    def _let_step(
-        self, optimizer: Any, stage: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _let_step(self, optimizer: Any, stage: str, args: Args, kwargs: Kwargs) -> Any:
         """The step of an optimizer that divides gradients by the scale itself."""
         passed = "grad_scaler" in inspect.signature(optimizer.step).parameters
         if passed:

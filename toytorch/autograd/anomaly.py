@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.autograd.modes import Mode
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state, warned
+from toytorch.facts.hints import Fn
 from toytorch.facts.node import Node
 
 
@@ -88,7 +88,7 @@ class set_detect_anomaly(Mode):
         return set_detect_anomaly(self.setting is not None, is_anomaly_check_nan_enabled())
 
 
-def watched(node: Node, apply: Callable[..., Any]) -> Any:
+def watched(node: Node, apply: Fn) -> Any:
     """Runs a node's backward, and tells where the node was made if that goes wrong."""
     try:
         grads = apply()

@@ -12,7 +12,7 @@ from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.composed import composed
-from toytorch.facts.hints import DType
+from toytorch.facts.hints import DType, Sizes
 from toytorch.facts.node import Node, Output
 from toytorch.facts.size import Size
 from toytorch.ops.creation.create import ones_like, zeros_like
@@ -96,7 +96,7 @@ def root_of(tensor: Tensor, grad: Tensor) -> tuple[Any, Tensor]:
     return target, grad
 
 
-def check_fits(i: int, grad: Tensor, shape: tuple[int, ...], dtype: DType) -> None:
+def check_fits(i: int, grad: Tensor, shape: Sizes, dtype: DType) -> None:
     """Refuses a gradient that is none of output number i."""
     if grad._array.shape != shape:
         raise RuntimeError(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from toytorch.autograd.function import Function
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Fn
 from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 from toytorch.facts.schema import REQUIRED, Schema, parse
 
@@ -35,10 +35,10 @@ class Definition:
         text = text.strip()
         self.text = f"{qualified}{text[text.index('(') :]}"
         self.schema = read(qualified, self.text)
-        self.kernels: dict[str, Callable[..., Any]] = {}
-        self.fake: Callable[..., Any] | None = None
-        self.backward: Callable[..., Any] | None = None
-        self.setup: Callable[..., Any] | None = None
+        self.kernels: dict[str, Fn] = {}
+        self.fake: Fn | None = None
+        self.backward: Fn | None = None
+        self.setup: Fn | None = None
         self.checks_aliases = False
         self.autocast: dtype | None = None
         NAMESPACES.setdefault(self.namespace, {})[self.name] = self

@@ -26,7 +26,7 @@ from toytorch.core.memory_order import is_dense
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import unrecorded_view
 from toytorch.facts import state
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.facts.node import AccumulateGrad, Node, Output, as_function, node_of
 
 add, ndarray = np.add, np.ndarray
@@ -185,7 +185,7 @@ class Engine:
         self.order, self.accumulate, self.observer, self.run = order, accumulate, observer, run
 
     @contextmanager
-    def using(self, **fields: Callable[..., Any]) -> Iterator[Engine]:
+    def using(self, **fields: Fn) -> Iterator[Engine]:
         """Replaces parts for a while."""
         for name in fields:
             if name not in self.FIELDS:

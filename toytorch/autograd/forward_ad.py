@@ -24,6 +24,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
 from toytorch.facts.device import strided
+from toytorch.facts.hints import Args
 from toytorch.ops import registry
 from toytorch.ops.creation.create import empty_strided, zeros, zeros_like
 
@@ -97,7 +98,7 @@ class Level:
 
     # -- calls --------------------------------------------------------------------------------
 
-    def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+    def on_call(self, op: Op, args: Args, out: Any) -> Any:
         """An op: its results below this level, and their tangents."""
         outs = out if out.__class__ in (list, tuple) else (out,)
         if out is not None and self.has_dual((*args, *outs)):
@@ -116,7 +117,7 @@ class Level:
             self.mark_saved(results)
         return result
 
-    def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Tensor:
+    def on_inplace(self, op: Op, args: Args) -> Tensor:
         """A write: the tangent of what is written goes where the value goes."""
         target = args[0]
         if not (op.derivatives and self.has_dual(args)):
@@ -166,7 +167,7 @@ class Level:
 
     # -- rules --------------------------------------------------------------------------------
 
-    def push(self, op: Op, args: tuple[Any, ...], results: list[Tensor]) -> list[Any]:
+    def push(self, op: Op, args: Args, results: list[Tensor]) -> list[Any]:
         """The tangents of the results."""
         if op.kind == "view":
             tangent = self.get(args[0])
@@ -187,7 +188,7 @@ class Level:
             return [self.get(v) for v in value]
         return self.get(value)
 
-    def push_elementwise(self, op: Op, args: tuple[Any, ...], result: Tensor) -> Any:
+    def push_elementwise(self, op: Op, args: Args, result: Tensor) -> Any:
         """Σ f'ᵢ·tᵢ: for elementwise ops the rule of the gradient is that of the tangent."""
         total = None
         for i, name in op.tensor_names:
@@ -244,7 +245,7 @@ def like_whole(tangent: Tensor, value: Tensor) -> Tensor:
 
 
 def push_by_two_backwards(
-    op: Op, args: tuple[Any, ...], tangents: list[Any], results: list[Tensor]
+    op: Op, args: Args, tangents: list[Any], results: list[Tensor]
 ) -> list[Any]:
     """J·t as the gradient of u ↦ Jᵀu."""
     xs: list[Tensor] = []

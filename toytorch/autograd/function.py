@@ -22,15 +22,8 @@ from toytorch.core.record import edge
 from toytorch.core.tensor import Tensor, alias
 from toytorch.core.views import CUSTOM_VIEW, MANY_VIEWS, NO_GRAD_VIEW, maker
 from toytorch.facts import state, warned
-from toytorch.facts.node import (
-    SAVED_TWICE,
-    Node,
-    Output,
-    Packed,
-    check_version,
-    remember,
-    sequence,
-)
+from toytorch.facts.hints import Fn
+from toytorch.facts.node import SAVED_TWICE, Node, Output, Packed, check_version, remember, sequence
 from toytorch.ops.creation.create import zeros
 
 
@@ -253,7 +246,7 @@ class Function:
     generate_vmap_rule = False  # `vmap` shows forward and backward one example each, in any case
 
     @classmethod
-    def _pull(cls) -> Callable[..., Any]:
+    def _pull(cls) -> Fn:
         """What computes the gradients: `backward`, or `vjp`, its other name."""
         if cls.vjp is Function.vjp:
             return cls.backward
@@ -382,10 +375,7 @@ class Function:
                 one = f"Output {i} of {maker(node.name())} is a view and is being modified"
                 words = CUSTOM_VIEW if len(results) == 1 else MANY_VIEWS.partition("inplace. ")[2]
                 protect(r, f"{one} inplace. {words}")
-            r._requires_grad, r._grad_edge = (
-                True,
-                node if len(results) == 1 else Output(node, i),
-            )
+            r._requires_grad, r._grad_edge = (True, node if len(results) == 1 else Output(node, i))
             r._ignores_grad = False
         node.meta = metas if len(results) > 1 else metas[0]
         hooks = state.local.saved_hooks
@@ -433,7 +423,7 @@ class Function:
         return tuple(results) if many else results[0]
 
 
-def once_differentiable(backward: Callable[..., Any]) -> Any:
+def once_differentiable(backward: Fn) -> Any:
     """Marks a backward whose own result has no derivative: whoever asks for one gets an error."""
 
     @functools.wraps(backward)

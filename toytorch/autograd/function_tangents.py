@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.hints import Fn
 from toytorch.ops.creation.create import zeros_like
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ IS_VIEW = "A custom Function is returning a view but the jvp is not returning a 
 
 
 def push_function(
-    function: Any, inputs: tuple[Any, ...], get: Callable[[Any], Any], put: Callable[..., Any]
+    function: Any, inputs: tuple[Any, ...], get: Callable[[Any], Any], put: Fn
 ) -> Any:
     """Calls a Function and gives its results their tangents; `get` and `put` are those of a level."""
     before, state.local.contexts = state.local.contexts, []

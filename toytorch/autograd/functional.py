@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.autograd.api import grad
 from toytorch.autograd.forward_ad import Level
 from toytorch.autograd.modes import enable_grad
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.ops import registry
 from toytorch.ops.creation.create import zeros_like
 
@@ -75,6 +76,17 @@ def finished(values: Sequence[Tensor], many: bool, create_graph: bool) -> Any:
     return made if many else made[0]
 
 
+def where_wanted(
+    outs: Sequence[Tensor], xs: Sequence[Tensor], us: Sequence[Tensor], create_graph: bool
+) -> Sequence[Tensor | None]:
+    """Gradients of the outputs that have a history; None where nothing depends on an input."""
+    live = [(o, u) for o, u in zip(outs, us) if o.requires_grad]
+    if not live:
+        return [None] * len(xs)
+    given = [o for o, _ in live], xs, [u for _, u in live]
+    return grad(*given, create_graph=create_graph, retain_graph=True, allow_unused=True)
+
+
 def gradients(
     outs: Sequence[Tensor],
     xs: tuple[Tensor, ...],
@@ -88,19 +100,7 @@ def gradients(
 
     The error names what does not depend on it; with `slopes` gradients must depend on inputs, too.
     """
-    live = [(o, u) for o, u in zip(outs, us) if o.requires_grad]
-    found = (
-        grad(
-            [o for o, _ in live],
-            xs,
-            [u for _, u in live],
-            create_graph=create_graph,
-            retain_graph=True,
-            allow_unused=True,
-        )
-        if live
-        else [None] * len(xs)
-    )
+    found = where_wanted(outs, xs, us, create_graph)
     for i, g in enumerate(found) if strict else ():
         if g is None:
             raise RuntimeError(
@@ -136,7 +136,7 @@ def connected(outs: Sequence[Tensor], strict: bool) -> None:
 
 
 def vjp(
-    func: Callable[..., Any],
+    func: Fn,
     inputs: Tensor,
     v: Tensor | None = None,
     create_graph: bool = False,
@@ -159,11 +159,7 @@ def vjp(
 
 
 def jvp(
-    func: Callable[..., Any],
-    inputs: Any,
-    v: Tensor | None = None,
-    create_graph: bool = False,
-    strict: bool = False,
+    func: Fn, inputs: Any, v: Tensor | None = None, create_graph: bool = False, strict: bool = False
 ) -> Any:
     """(func(*inputs), J·v), by forward mode. Like `torch.autograd.functional.jvp`.
 
@@ -265,7 +261,7 @@ def jacobian(
     return finished_rows(table, many, out_many, create_graph)
 
 
-def by_columns(func: Callable[..., Any], given: tuple[Tensor, ...], many: bool) -> Any:
+def by_columns(func: Fn, given: tuple[Tensor, ...], many: bool) -> Any:
     """Jacobians in forward mode, of all columns at once."""
     from toytorch.autograd.transforms import jacfwd  # seldom needed
 
@@ -316,7 +312,7 @@ def finished_rows(table: list[list[Tensor]], many: bool, out_many: bool, create_
     return rows if out_many else rows[0]
 
 
-def scalar(func: Callable[..., Any], name: str, strict: bool = False) -> Any:
+def scalar(func: Fn, name: str, strict: bool = False) -> Any:
     """The function, which must give a tensor with a single element."""
 
     def checked(*xs: Tensor) -> Tensor:
@@ -377,7 +373,7 @@ def hessian(
 
 
 def vhp(
-    func: Callable[..., Any],
+    func: Fn,
     inputs: Tensor,
     v: Tensor | None = None,
     create_graph: bool = False,
@@ -388,12 +384,7 @@ def vhp(
 
 
 def product_with_hessian(
-    name: str,
-    func: Callable[..., Any],
-    inputs: Tensor,
-    v: Tensor | None,
-    create_graph: bool,
-    strict: bool,
+    name: str, func: Fn, inputs: Tensor, v: Tensor | None, create_graph: bool, strict: bool
 ) -> Any:
     """(func(*inputs), vᵀH); `name` is what errors say."""
     with enable_grad():
@@ -409,7 +400,7 @@ def product_with_hessian(
 
 
 def hvp(
-    func: Callable[..., Any],
+    func: Fn,
     inputs: Tensor,
     v: Tensor | None = None,
     create_graph: bool = False,

@@ -6,7 +6,7 @@ parts, so that the same Jacobian serves functions of real and of complex tensors
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from toytorch.autograd.api import grad
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import warned
 from toytorch.facts.device import strided
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Fn
 from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.creation.random import randn_like
 from toytorch.ops.elementwise.complex_numbers import view_as_real
@@ -57,9 +57,7 @@ def differentiable(values: tuple[Any, ...]) -> list[Tensor]:
     return [v for v in values if isinstance(v, Tensor) and v.dtype.rank > 1]
 
 
-def numerical_jacobian(
-    func: Callable[..., Any], inputs: tuple[Any, ...], index: int, eps: float
-) -> list[Any]:
+def numerical_jacobian(func: Fn, inputs: tuple[Any, ...], index: int, eps: float) -> list[Any]:
     """For every output its Jacobian by inputs[index], (output, input), by central differences.
 
     The input itself is moved and put back, since `func` may know it from elsewhere, too.
@@ -88,7 +86,7 @@ def numerical_jacobian(
     return from_columns(columns, func, inputs)
 
 
-def from_columns(columns: list[Any], func: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
+def from_columns(columns: list[Any], func: Fn, inputs: Sequence[Any]) -> list[Any]:
     """The Jacobian of each result, of its columns."""
     outs = differentiable(as_tuple(func(*inputs)))
     return [
@@ -122,7 +120,7 @@ def backward_jacobian(output: Tensor, x: Tensor) -> Any:
     return np.stack(rows) if rows else np.zeros((0, reals(x).size))
 
 
-def forward_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], index: int) -> list[Any]:
+def forward_jacobian(func: Fn, inputs: tuple[Any, ...], index: int) -> list[Any]:
     """The Jacobians of all outputs, a column for each unit vector pushed forward."""
     x = inputs[index]
     columns: list[list[Any]] = []
@@ -147,13 +145,7 @@ def forward_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], index: i
 
 
 def compare_parts(
-    output: Tensor,
-    i: int,
-    j: int,
-    numerical: Array,
-    analytical: Array,
-    how: How,
-    kind: str = "",
+    output: Tensor, i: int, j: int, numerical: Array, analytical: Array, how: How, kind: str = ""
 ) -> None:
     """`compare`, for a complex output one part after the other."""
     if not output.dtype.is_complex:
@@ -165,13 +157,7 @@ def compare_parts(
 
 
 def compare(
-    kind: str,
-    i: int,
-    j: int,
-    numerical: Array,
-    analytical: Array,
-    how: How,
-    about: str = "",
+    kind: str, i: int, j: int, numerical: Array, analytical: Array, how: How, about: str = ""
 ) -> None:
     """Refuses a Jacobian that differs from the numerical one."""
     if not np.allclose(analytical, numerical, how.rtol, how.atol, equal_nan=True):
@@ -198,7 +184,7 @@ class How(NamedTuple):
 
 
 def gradcheck(
-    func: Callable[..., Any],
+    func: Fn,
     inputs: Sequence[Tensor] | Tensor,
     *,
     eps: float = 1e-6,
@@ -262,7 +248,7 @@ def places_wanted(inputs: tuple[Any, ...]) -> list[int]:
     return wanted
 
 
-def check(func: Callable[..., Any], inputs: tuple[Any, ...], how: How) -> bool:
+def check(func: Fn, inputs: tuple[Any, ...], how: How) -> bool:
     """The checks one after the other; the first that fails raises."""
     if not (how.forward or how.backward):
         raise AssertionError(
@@ -303,13 +289,7 @@ def check(func: Callable[..., Any], inputs: tuple[Any, ...], how: How) -> bool:
 
 
 def check_backward(
-    func: Callable[..., Any],
-    inputs: tuple[Any, ...],
-    i: int,
-    j: int,
-    output: Tensor,
-    numerical: Any,
-    how: How,
+    func: Fn, inputs: tuple[Any, ...], i: int, j: int, output: Tensor, numerical: Any, how: How
 ) -> None:
     """One output's gradient by one input."""
     x = inputs[j]
@@ -333,7 +313,7 @@ def check_backward(
 
 
 def check_along(
-    func: Callable[..., Any], inputs: tuple[Any, ...], i: int, j: int, output: Tensor, how: How
+    func: Fn, inputs: tuple[Any, ...], i: int, j: int, output: Tensor, how: How
 ) -> None:
     """The same in one random direction, and for one random combination of the output's elements."""
     x, eps = inputs[j], how.eps
@@ -365,7 +345,7 @@ def need_again(once: Array, twice: Array, how: How) -> None:
         raise GradcheckError(NOT_REENTRANT.format(how.nondet_tol))
 
 
-def check_undefined(func: Callable[..., Any], inputs: tuple[Any, ...], xs: list[Tensor]) -> None:
+def check_undefined(func: Fn, inputs: tuple[Any, ...], xs: list[Tensor]) -> None:
     """A backward must do with no gradient at all, which counts as zeros."""
     from toytorch.core.barriers import UndefinedGrad  # seldom needed
 
@@ -441,7 +421,7 @@ def drawn_like(output: Tensor, apart: bool) -> Tensor:
 
 
 def gradgradcheck(
-    func: Callable[..., Any],
+    func: Fn,
     inputs: Sequence[Tensor],
     grad_outputs: Sequence[Tensor] | Tensor | None = None,
     *,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from numpy import empty
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
-from toytorch.facts.hints import DType
+from toytorch.facts.hints import DType, Fn
 from toytorch.facts.node import AccumulateGrad, Node, Output, RemovableHandle, as_function
 
 __all__ = [
@@ -42,7 +42,7 @@ class saved_tensors_hooks:
     tensor(10.)
     """
 
-    def __init__(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
+    def __init__(self, pack_hook: Fn, unpack_hook: Fn) -> None:
         self.hooks = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
@@ -133,7 +133,7 @@ def increment_version(tensor: Any) -> None:
         bump(t)
 
 
-def register_multi_grad_hook(tensors: Any, fn: Callable[..., Any], *, mode: str = "all") -> Any:
+def register_multi_grad_hook(tensors: Any, fn: Fn, *, mode: str = "all") -> Any:
     """Calls fn when the gradients of all tensors (fn(list)) or of the first (fn(grad)) are there.
 
     Like `torch.autograd.graph.register_multi_grad_hook`: once in every backward pass; "all" waits

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.facts import state, warned
+from toytorch.facts.hints import Fn
 
 is_grad_enabled = state.is_grad_enabled
 
@@ -25,7 +25,7 @@ class Mode:
         """Another one with the same setting."""
         return type(self)()
 
-    def __call__(self, function: Callable[..., Any]) -> Any:
+    def __call__(self, function: Fn) -> Any:
         if inspect.isclass(function):
             warned.at_call(
                 "Decorating classes is deprecated and will be disabled in future versions. You "
@@ -123,7 +123,7 @@ class set_grad_enabled(Mode):
     def clone(self) -> Mode:
         return set_grad_enabled(self.mode)
 
-    def __call__(self, function: Callable[..., Any]) -> Any:
+    def __call__(self, function: Fn) -> Any:
         state.set_grad(self.before[0])  # as a decorator it must not act now
         return super().__call__(function)
 

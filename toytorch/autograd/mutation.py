@@ -12,6 +12,7 @@ from toytorch.core import dispatch, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.hints import Args
 
 OUTSIDE = "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
 
@@ -66,12 +67,12 @@ class Saved:
 
     # -- as a mode, it is told of every write ------------------------------------------------------
 
-    def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Tensor:
+    def on_inplace(self, op: Op, args: Args) -> Tensor:
         """A call that writes into its first argument."""
         self.before_write(args[0])
         return write.inplace(op, args)
 
-    def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+    def on_call(self, op: Op, args: Args, out: Any) -> Any:
         """A call, which may have out=."""
         for target in out if isinstance(out, (tuple, list)) else [out]:
             if isinstance(target, Tensor):

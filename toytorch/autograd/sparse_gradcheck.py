@@ -6,17 +6,15 @@ otherwise all of its elements are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import strided
+from toytorch.facts.hints import Fn
 from toytorch.ops.sparse import coo
 
 
-def densified(
-    func: Callable[..., Any], inputs: tuple[Any, ...], masked: bool
-) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+def densified(func: Fn, inputs: tuple[Any, ...], masked: bool) -> tuple[Fn, tuple[Any, ...]]:
     """A function of dense tensors that calls `func` with sparse ones, and its inputs."""
     sparse = {
         i: x for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.layout is not strided

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toytorch.autograd.api import grad as grad_of
 from toytorch.autograd.forward_ad import Level, cut, has_history, inside, lifted, released
+from toytorch.autograd.functional import where_wanted
 from toytorch.autograd.modes import enable_grad
 from toytorch.autograd.vmap import vmap
 from toytorch.core.tensor import Tensor, like
 from toytorch.facts import state
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Args, Fn, Ints
 from toytorch.facts.pytree import tree_flatten, tree_map, tree_unflatten
 from toytorch.ops.creation.create import eye, zeros_like
 
@@ -64,7 +65,7 @@ class Moving(Level):
         return "GradTrackingTensor", "", plain
 
 
-def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
+def chosen(args: Args, argnums: Any) -> Any:
     """The arguments to differentiate by."""
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
     for n in numbers:
@@ -75,7 +76,7 @@ def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
     return tuple(args[n] for n in numbers) if isinstance(argnums, tuple) else args[argnums]
 
 
-def replaced(args: tuple[Any, ...], argnums: Any, new_values: Any) -> tuple[Any, ...]:
+def replaced(args: Args, argnums: Any, new_values: Any) -> tuple[Any, ...]:
     """The arguments with others in the places of those chosen."""
     full = list(args)
     if isinstance(argnums, tuple):
@@ -92,7 +93,7 @@ def filled(grads: Sequence[Tensor | None], xs: list[Tensor], tracked: bool) -> l
     return found if tracked else [released(g) for g in found]
 
 
-def grad_and_value(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = False) -> Any:
+def grad_and_value(func: Fn, argnums: Ints = 0, has_aux: bool = False) -> Any:
     """A function that gives (gradient, value) of a scalar function; see `grad`."""
 
     @functools.wraps(func)
@@ -102,15 +103,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = 
             tree, xs, tracked = lift(chosen(args, argnums))
             with state.transforming(Tracked(chosen(args, argnums), xs)):
                 result = func(*replaced(args, argnums, tree), **kwargs)
-            if has_aux:
-                if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError(
-                        "grad_and_value(f)(*args): output of function f should be a "
-                        "tuple: (output, aux) if has_aux is True"
-                    )
-                value, aux = result
-            else:
-                value = result
+            value, aux = with_aux("grad_and_value(f)(*args)", result) if has_aux else (result, None)
             if not isinstance(value, Tensor):
                 raise RuntimeError(
                     "grad_and_value(f)(*args): Expected f(*args) to return a "
@@ -130,16 +123,23 @@ def grad_and_value(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = 
             )
         found = tree_unflatten(filled(grads, xs, tracked), tree_flatten(tree)[1])
         value = value if tracked else released(value)
-        if has_aux:
-            kept = (
-                aux
-                if tracked
-                else tree_map(lambda t: released(t) if isinstance(t, Tensor) else t, aux)
-            )
-            return found, (value, kept)
-        return found, value
+        return found, ((value, kept_aux(aux, tracked)) if has_aux else value)
 
     return wrapper
+
+
+def with_aux(name: str, result: object) -> tuple[Any, Any]:
+    """What a function gives, and what it gives besides."""
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError(
+            f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
+        )
+    return result
+
+
+def kept_aux(aux: object, tracked: bool) -> Any:
+    """What a function gives besides, without a history unless that is wanted."""
+    return aux if tracked else tree_map(lambda t: released(t) if isinstance(t, Tensor) else t, aux)
 
 
 def connected(values: list[Tensor], xs: list[Tensor], tracked: bool) -> tuple[bool, bool]:
@@ -179,7 +179,7 @@ def history(value: Tensor, deep: bool = False) -> Iterator[Any]:
                     stack += [t._grad_edge or t for t in inside(saved) if t._requires_grad]
 
 
-def grad(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = False) -> Any:
+def grad(func: Fn, argnums: Ints = 0, has_aux: bool = False) -> Any:
     """The gradient of a scalar function, as a function. Like `torch.func.grad`.
 
     >>> import toytorch as torch
@@ -196,7 +196,7 @@ def grad(func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = False) -> 
     return wrapper
 
 
-def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> Any:
+def vjp(func: Fn, *primals: Tensor, has_aux: bool = False) -> Any:
     """(func(*primals), u ↦ uᵀJ). Like `torch.func.vjp`.
 
     >>> import toytorch as torch
@@ -211,12 +211,7 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
             result = func(*tree)
         aux = None
         if has_aux:
-            if not (isinstance(result, tuple) and len(result) == 2):
-                raise RuntimeError(
-                    "vjp(f, *primals): output of function f should be a tuple: "
-                    "(output, aux) if has_aux is True"
-                )
-            result, aux = result
+            result, aux = with_aux("vjp(f, *primals)", result)
     outs, spec = tree_flatten(result)
     need_tensors("vjp(f, *primals)", outs)
     shown, more = connected(outs, xs, tracked)
@@ -232,34 +227,15 @@ def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> An
         here = state.local.grad
         kept = here and (shown or any(isinstance(u, Tensor) and u._requires_grad for u in us))
         again = here and (more or any(isinstance(u, Tensor) and has_history(u) for u in us))
-        pairs = [(o, u) for o, u in zip(outs, us) if o._requires_grad]
-        grads = (
-            grad_of(
-                [o for o, _ in pairs],
-                xs,
-                [u for _, u in pairs],
-                retain_graph=True,
-                create_graph=again,
-                allow_unused=True,
-            )
-            if pairs
-            else [None] * len(xs)
-        )
+        grads = where_wanted(outs, xs, us, again)
         return tree_unflatten(filled(grads, xs, kept), tree_flatten(tree)[1])
 
     seen = result if wanted and shown else tree_map(released, result)
-    if has_aux:
-        kept = (
-            aux
-            if wanted and shown
-            else tree_map(lambda t: released(t) if isinstance(t, Tensor) else t, aux)
-        )
-        return seen, pull, kept
-    return seen, pull
+    return (seen, pull, kept_aux(aux, wanted and shown)) if has_aux else (seen, pull)
 
 
 def jvp(
-    func: Callable[..., Any],
+    func: Fn,
     primals: tuple[Tensor, ...],
     tangents: tuple[Tensor, ...],
     *,
@@ -343,7 +319,7 @@ def basis(values: list[Tensor]) -> list[Tensor]:
 
 
 def jacrev(
-    func: Callable[..., Any],
+    func: Fn,
     argnums: Ints = 0,
     *,
     has_aux: bool = False,
@@ -378,9 +354,7 @@ def jacrev(
     return wrapper
 
 
-def jacfwd(
-    func: Callable[..., Any], argnums: Ints = 0, has_aux: bool = False, *, randomness: str = "error"
-) -> Any:
+def jacfwd(func: Fn, argnums: Ints = 0, has_aux: bool = False, *, randomness: str = "error") -> Any:
     """The Jacobian, column by column in forward mode. Like `torch.func.jacfwd`.
 
     >>> import toytorch as torch
@@ -422,7 +396,7 @@ def jacfwd(
     return wrapper
 
 
-def hessian(func: Callable[..., Any], argnums: Ints = 0) -> Any:
+def hessian(func: Fn, argnums: Ints = 0) -> Any:
     """The Hessian, forward over reverse. Like `torch.func.hessian`.
 
     >>> import toytorch as torch
@@ -433,7 +407,7 @@ def hessian(func: Callable[..., Any], argnums: Ints = 0) -> Any:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-def linearize(func: Callable[..., Any], *primals: Tensor) -> Any:
+def linearize(func: Fn, *primals: Tensor) -> Any:
     """(func(*primals), tangents ↦ J·tangents), with the value computed once."""
     value = func(*primals)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core import dispatch, inplace, record, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
+from toytorch.facts.hints import Args, Fn
 from toytorch.facts.pytree import broadcast_to, tree_flatten, tree_unflatten
 from toytorch.ops import batching, registry
 
@@ -45,7 +46,7 @@ class Batch:
         seen._batches = {self: whole}
         return seen
 
-    def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+    def on_call(self, op: Op, args: Args, out: Any) -> Any:
         """An op on one example, from the function's view."""
         if not self.any_full(args):
             return dispatch.call(op, args, out)
@@ -61,7 +62,7 @@ class Batch:
             record.record(op, args, seen)
         return seen
 
-    def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Tensor:
+    def on_inplace(self, op: Op, args: Args) -> Tensor:
         """A write into a batched tensor."""
         target: Tensor = args[0]
         if op.random:
@@ -100,7 +101,7 @@ class Batch:
                 "operation out of vmap"
             )
 
-    def on_random(self, make: Callable[..., Any]) -> Tensor:
+    def on_random(self, make: Fn) -> Tensor:
         """A factory of random tensors: `make(lead)` makes one with more dimensions in front."""
         self.check_randomness()
         if self.randomness == "same":
@@ -109,7 +110,7 @@ class Batch:
 
 
 def vmap(
-    func: Callable[..., Any],
+    func: Fn,
     in_dims: int | Sequence[int | None] = 0,
     out_dims: int = 0,
     randomness: str = "error",
@@ -153,9 +154,7 @@ def vmap(
     return batched
 
 
-def examine(
-    func: Callable[..., Any], in_dims: int | Sequence[int | None], args: tuple[Any, ...]
-) -> Any:
+def examine(func: Fn, in_dims: int | Sequence[int | None], args: Args) -> Any:
     """The leaves of the arguments, the dimension of the batch in each, and its size."""
     name = getattr(func, "__name__", repr(func))
     leaves, spec = tree_flatten(args)
@@ -207,7 +206,7 @@ def examine(
     return leaves, spec, dims, sizes.pop()
 
 
-def collect(func: Callable[..., Any], mode: Batch, result: object, out_dims: int) -> Any:
+def collect(func: Fn, mode: Batch, result: object, out_dims: int) -> Any:
     """The results with the batch where `out_dims` wants it."""
     name = getattr(func, "__name__", repr(func))
     leaves, spec = tree_flatten(result)
@@ -243,7 +242,7 @@ def collect(func: Callable[..., Any], mode: Batch, result: object, out_dims: int
 
 
 def in_chunks(
-    func: Callable[..., Any],
+    func: Fn,
     in_dims: int | Sequence[int | None],
     out_dims: int,
     randomness: str,

@@ -6,14 +6,14 @@ import functools
 import importlib
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from toytorch.facts.device import device as device_class
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Fn, Shape, Sizes
 
 
 class RandomSource(Protocol):
@@ -128,7 +128,7 @@ class Backend(Protocol):
     def data_ptr(self, array: Any) -> int:
         """The address of the first element."""
 
-    def as_strided(self, flat: Any, shape: Sequence[int], strides: Any, offset: int) -> Any:
+    def as_strided(self, flat: Any, shape: Shape, strides: Any, offset: int) -> Any:
         """A view of `flat` with strides and offset in elements; bounds were checked before."""
 
     def generator(self, seed: int) -> RandomSource:
@@ -226,7 +226,7 @@ def worthwhile(a: Array, least: int) -> bool:
     return bool(a.size >= least or a.__class__ is not np.ndarray)
 
 
-def guarded(xp: ArrayModule, kernel: Callable[..., Any]) -> Any:
+def guarded(xp: ArrayModule, kernel: Fn) -> Any:
     """A kernel in the backend's care, which says its errors in PyTorch's words."""
     guard = _kernels.get(xp.__name__, {}).get("guard")
     return kernel if guard is None else guard(kernel)
@@ -319,7 +319,7 @@ def at(
         getattr(xp, name).at(target, places, values)
 
 
-def too_large(error: Exception, shape: Sequence[int] | None = None) -> Exception:
+def too_large(error: Exception, shape: Shape | None = None) -> Exception:
     """NumPy's refusal of an array that is too large, as PyTorch says it; any other error as it is.
 
     >>> too_large(ValueError("Maximum allowed size exceeded"), (2**62,))
@@ -342,7 +342,7 @@ def too_large(error: Exception, shape: Sequence[int] | None = None) -> Exception
     return error
 
 
-def raise_too_large(error: Exception, shape: Sequence[int] | None = None) -> None:
+def raise_too_large(error: Exception, shape: Shape | None = None) -> None:
     """Raises what `too_large` makes of an error, if that is another."""
     said = too_large(error, shape)
     if said is not error:
@@ -366,7 +366,7 @@ def counting(n: int) -> Any:
 KNOWN = 1 << 14  # indices up to which `beginnings` are kept
 
 
-def flattened(xp: ArrayModule, index: Array, shape: tuple[int, ...], d: int) -> Any:
+def flattened(xp: ArrayModule, index: Array, shape: Sizes, d: int) -> Any:
     """The places in a flattened array of a shape at which dimension d has these indices.
 
     >>> flattened(np, np.array([[1], [0]]), (2, 3), 1).tolist()
@@ -379,7 +379,7 @@ def flattened(xp: ArrayModule, index: Array, shape: tuple[int, ...], d: int) -> 
 
 
 @functools.lru_cache(256)
-def beginnings(xp: ArrayModule, shape: tuple[int, ...], of: tuple[int, ...], d: int) -> Any:
+def beginnings(xp: ArrayModule, shape: Sizes, of: tuple[int, ...], d: int) -> Any:
     """`flattened` of indices 0, which nobody may write to."""
     made = xp.zeros((), np.int64)
     for k, n in enumerate(shape):
@@ -413,7 +413,7 @@ HOST: dict[str, str] = {}  # kernels that compute on the host, and why
 copied: Counter[str] = Counter()  # how often they did for arrays of another device
 
 
-def on_host(kernel: Callable[..., Any], reason: str) -> Any:
+def on_host(kernel: Fn, reason: str) -> Any:
     """A kernel that computes with NumPy wherever its arrays are: copied there and back.
 
     The last resort, for what has no way on a device; `reason` says why in a line.

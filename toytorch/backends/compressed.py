@@ -7,7 +7,7 @@ imported with the first such tensor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from toytorch.backends import base, sparse
 from toytorch.backends.sparse import Entries, Kernels, SparseArray, SparseBackend
 from toytorch.facts.device import layout as layout_class
 from toytorch.facts.device import layout_name, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
-from toytorch.facts.hints import Array, ArrayModule, Scalar
+from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape, Sizes
 
 BY_ROWS = (sparse_csr, sparse_bsr)  # layouts whose compressed dimension is the first of the two
 IN_BLOCKS = (sparse_bsr, sparse_bsc)
@@ -46,7 +46,7 @@ class CompressedArray(Entries):
     coalesced = True
 
     def __init__(
-        self, ends: Array, places: Array, values: Array, shape: Sequence[int], layout: layout_class
+        self, ends: Array, places: Array, values: Array, shape: Shape, layout: layout_class
     ) -> None:
         self.ends, self.places, self.values = ends, places, values
         self.shape, self.layout = tuple(shape), layout
@@ -62,7 +62,7 @@ class CompressedArray(Entries):
         return int(self.ends.ndim) - 1
 
     @property
-    def blocksize(self) -> tuple[int, ...]:
+    def blocksize(self) -> Sizes:
         """The sizes of a block; nothing where entries are elements."""
         if self.layout not in IN_BLOCKS:
             return ()
@@ -188,7 +188,7 @@ def empty(
 
 
 def zeros(
-    xp: ArrayModule, fill: str, shape: Sequence[int], kind: npt.DTypeLike, layout: layout_class
+    xp: ArrayModule, fill: str, shape: Shape, kind: npt.DTypeLike, layout: layout_class
 ) -> CompressedArray:
     """What `torch.zeros` and `torch.empty` make where a layout is given."""
     if layout in IN_BLOCKS:

@@ -15,7 +15,7 @@ import numpy as np
 
 from toytorch.backends.cupy_hand import Each, in_rows
 from toytorch.backends.cupy_rows import real
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 
 WIDE = ((16, "complex128"), (8, "int64"), (4, "int32"))
 MOVED = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}  # types that stand for all of their size
@@ -74,7 +74,7 @@ def moved_widely(made: Any, given: Any, inner: int) -> tuple[Any, Any, int]:
     return moved(made), moved(given), inner
 
 
-def around(shape: tuple[int, ...], d: int) -> tuple[int, int]:
+def around(shape: Sizes, d: int) -> tuple[int, int]:
     """The sizes of the indexed dimension, and of what lies behind each of its places."""
     return shape[d], math.prod(shape[d + 1 :])
 

@@ -9,14 +9,13 @@ CuPy 14.2): extremes of floating-point numbers are those of integers in the same
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from toytorch.backends import cupy_rows
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Args, Array, ArrayModule, Fn
 from toytorch.facts.trace import AcceleratorError, OutOfMemoryError
 from toytorch.loops.formula import Formula
 
@@ -122,7 +121,7 @@ def reduceat(xp: ArrayModule, name: str, rows: Array, starts: Array) -> Any:
     return made
 
 
-def logical(name: str) -> Callable[..., Any]:
+def logical(name: str) -> Fn:
     """A logical function, also of complex numbers, for which CuPy's has no loop."""
 
     def function(xp: ArrayModule, *operands: Array, out: Array | None = None) -> Any:
@@ -164,11 +163,7 @@ def copy(xp: ArrayModule, a: Array) -> Any:
 
 
 def formula(
-    xp: ArrayModule,
-    text: Formula,
-    params: list[str],
-    args: tuple[Any, ...],
-    out: Array | None = None,
+    xp: ArrayModule, text: Formula, params: list[str], args: Args, out: Array | None = None
 ) -> Any:
     """A formula in one kernel; None where CuPy's functions have to do it one by one."""
     found = _one_kernel.get(text, text)
@@ -179,7 +174,7 @@ def formula(
     return None if found is None else found(xp, *args, out=out)
 
 
-def later(module: str, name: str) -> Callable[..., Any]:
+def later(module: str, name: str) -> Fn:
     """A kernel of a module that is imported when it is first asked for."""
 
     def kernel(*args: Any) -> Any:
@@ -202,7 +197,7 @@ LATER = {
     "cupy_norms": "batch_norm batch_norm_affine batch_norm_backward group_norm group_norm_backward",
 }
 _one_kernel: WeakKeyDictionary[Formula, Any] = WeakKeyDictionary()
-TABLE: dict[str, Callable[..., Any]] = {
+TABLE: dict[str, Fn] = {
     "accumulate": accumulate,
     "at": at,
     "copy": copy,
@@ -221,13 +216,13 @@ TABLE: dict[str, Callable[..., Any]] = {
 }
 
 
-def table(backend: CupyBackend) -> dict[str, Callable[..., Any]]:
+def table(backend: CupyBackend) -> dict[str, Fn]:
     """The kernels, by the names under which ops `attempt` them."""
     made = {name: bound(backend, function) for name, function in TABLE.items()}
     return {**made, "guard": lambda kernel: guard(backend, kernel)}
 
 
-def bound(backend: CupyBackend, function: Callable[..., Any]) -> Callable[..., Any]:
+def bound(backend: CupyBackend, function: Fn) -> Fn:
     """A kernel that is given the backend's array module when it is called."""
 
     def kernel(*args: object, **kwargs: object) -> Any:
@@ -239,7 +234,7 @@ def bound(backend: CupyBackend, function: Callable[..., Any]) -> Callable[..., A
 # -- errors ---------------------------------------------------------------------------------------
 
 
-def guard(backend: CupyBackend, kernel: Callable[..., Any]) -> Callable[..., Any]:
+def guard(backend: CupyBackend, kernel: Fn) -> Fn:
     """A kernel whose errors have PyTorch's words; CuPy's decompositions raise inside of it.
 
     By themselves they give unusable numbers for a singular matrix and say nothing.

@@ -7,10 +7,9 @@ the arrays are not of the kind; the op says it in CuPy's functions then.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Fn, Sizes
 from toytorch.kernels import norm, softmax
 from toytorch.loops import Recipe
 
@@ -43,16 +42,6 @@ def along_rows(
     given = [xp.ascontiguousarray(a).reshape(rows) for a in (first, *more)]
     launch(xp, recipe, first.dtype.name, made.reshape(rows), *given)
     return made
-
-
-def softmax_rows(xp: ArrayModule, a: Array, dim: int) -> Any:
-    """eˣ/Σeˣ along the last dimension, or None."""
-    return along_rows(xp, softmax.SOFTMAX, dim, a)
-
-
-def log_softmax_rows(xp: ArrayModule, a: Array, dim: int) -> Any:
-    """The logarithm of softmax along the last dimension, or None."""
-    return along_rows(xp, softmax.LOG_SOFTMAX, dim, a)
 
 
 def softmax_backward(xp: ArrayModule, g: Array, y: Array, dim: int) -> Any:
@@ -95,7 +84,7 @@ def layer_norm_input(
 
 
 def layer_norm_weight(
-    xp: ArrayModule, g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: Array
+    xp: ArrayModule, g: Array, a: Array, shape: Sizes, mean: Array, rstd: Array
 ) -> Any:
     """The gradients of weight and bias of layer norm, or None."""
     n = math.prod(shape)
@@ -107,9 +96,9 @@ def layer_norm_weight(
     return dw.reshape(shape), db.reshape(shape)
 
 
-TABLE: dict[str, Callable[..., Any]] = {
-    "softmax": softmax_rows,
-    "log_softmax": log_softmax_rows,
+TABLE: dict[str, Fn] = {
+    "softmax": lambda xp, a, dim: along_rows(xp, softmax.SOFTMAX, dim, a),
+    "log_softmax": lambda xp, a, dim: along_rows(xp, softmax.LOG_SOFTMAX, dim, a),
     "softmax_backward": softmax_backward,
     "log_softmax_backward": log_softmax_backward,
     "layer_norm": layer_norm,

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from toytorch.backends.held import HeldArray
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Fn
 
 OPERATORS = {
     "__add__": np.add,
@@ -54,7 +54,7 @@ class Launcher(Protocol):
     """What runs a function on the arrays that stand for a device's."""
 
     @property
-    def run(self) -> Callable[..., Any]:
+    def run(self) -> Fn:
         """run(name, function, args, kwargs): the results of `function(*args)`, on the device."""
 
     @property
@@ -83,10 +83,10 @@ class Functions:
         self.__dict__[name] = made
         return made
 
-    def _launching(self, name: str, function: Callable[..., Any]) -> Any:
+    def _launching(self, name: str, function: Fn) -> Any:
         return Launching(self._launcher, name, function)
 
-    def kernel_of(self, op: Any) -> Callable[..., Any]:
+    def kernel_of(self, op: Any) -> Fn:
         """The kernel of an op whose arguments are device arrays."""
         kernel = op.kernel_on(np)
         if op.kind == "view":
@@ -123,7 +123,7 @@ class Launching:
         return Launching(self._launcher, f"{self.__name__}.{name}", getattr(self._function, name))
 
 
-def _view(kernel: Callable[..., Any], array: HeldArray, *args: object) -> Any:
+def _view(kernel: Fn, array: HeldArray, *args: object) -> Any:
     """A view, or a list of them: nothing is launched."""
     made = kernel(array.held, *args)
     if isinstance(made, (list, tuple)):
@@ -136,7 +136,7 @@ def give_operators(
 ) -> None:
     """Lets arrays of a class be added, cast, and written to, each as one launch."""
 
-    def binary(name: str, function: Callable[..., Any], swapped: bool = False) -> Any:
+    def binary(name: str, function: Fn, swapped: bool = False) -> Any:
         def operate(self: HeldArray, other: object) -> Any:
             if not isinstance(other, (HeldArray, int, float, complex, np.generic, np.ndarray)):
                 return NotImplemented
@@ -145,7 +145,7 @@ def give_operators(
 
         return operate
 
-    def in_place(name: str, function: Callable[..., Any]) -> Any:
+    def in_place(name: str, function: Fn) -> Any:
         def operate(self: HeldArray, other: object) -> Any:
             def write(a: Array, b: object) -> Any:
                 return function(a, b, out=a, casting="unsafe")
@@ -155,7 +155,7 @@ def give_operators(
 
         return operate
 
-    def unary(name: str, function: Callable[..., Any]) -> Any:
+    def unary(name: str, function: Fn) -> Any:
         return lambda self: launcher().run(name.strip("_"), function, (self,))
 
     def method(name: str) -> Any:
@@ -189,7 +189,7 @@ def give_operators(
         return Launching(launcher, ufunc.__name__, function)(*inputs, **kwargs)
 
     def function_of_numpy(
-        self: HeldArray, function: Callable[..., Any], types: object, args: Any, kwargs: Any
+        self: HeldArray, function: Fn, types: object, args: Any, kwargs: Any
     ) -> Any:
         return Launching(launcher, function.__name__, function)(*args, **kwargs)
 

@@ -6,16 +6,15 @@ the strides of what it was cut from. Programs see PyTorch's in `stride()` and `s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Shape
 from toytorch.facts.size import contiguous_strides
 
 
-def lying(array: Array, shape: Sequence[int], strides: Sequence[int], start: int = 0) -> Any:
+def lying(array: Array, shape: Shape, strides: Shape, start: int = 0) -> Any:
     """A view without elements, of a shape and of strides in bytes, `start` bytes into the array.
 
     >>> lying(np.zeros(3), (2, 0), (8, 16)).strides

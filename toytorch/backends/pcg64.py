@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends.numpy_draws import NumpyDraws
+from toytorch.facts.parts import of_part
 from toytorch.kernels import hashed_mask
 
 STATE_BYTES = 256
@@ -26,14 +27,11 @@ class HashedDraws(NumpyDraws):
     def __init__(self, seed: int) -> None:
         super().__init__(np, host_generator()(seed))
 
-    @property
-    def place(self) -> Any:
-        """The place in the stream, for the `place` of the same generator later on."""
-        return self.source.bit_generator.state
-
-    @place.setter
-    def place(self, place: Any) -> None:
-        self.source.bit_generator.state = place
+    place = of_part(
+        "source.bit_generator.state",
+        "The place in the stream, for the `place` of the same generator later on.",
+        written=True,
+    )
 
     def factors(self, count: int, type: npt.DTypeLike, p: float) -> Any:
         """0 with probability p, else 1/(1 - p): all from one number (`kernels.hashed_mask.mask`)."""

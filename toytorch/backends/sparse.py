@@ -18,7 +18,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.facts.device import cpu, sparse_coo
 from toytorch.facts.device import device as device_class
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Fn, Sizes
 
 
 def xp_of(array: Any) -> Any:
@@ -39,7 +39,7 @@ class Entries:
     __slots__ = ("shape", "values")
     __array_ufunc__ = None  # NumPy's functions shall refuse it
     flags = Flags()
-    shape: tuple[int, ...]
+    shape: Sizes
     values: Array
 
     @property
@@ -63,7 +63,7 @@ class Entries:
         return math.prod(self.shape)
 
     @property
-    def strides(self) -> tuple[int, ...]:
+    def strides(self) -> Sizes:
         """There are none: zeros, as in PyTorch."""
         return (0,) * len(self.shape)
 
@@ -203,15 +203,15 @@ class Kernels:
     """What ops see as the array module of sparse arrays: a table from op to sparse kernel."""
 
     def __init__(self, where: str) -> None:
-        self.table: dict[str, Callable[..., Any]] = {}
+        self.table: dict[str, Fn] = {}
         self.where = where  # PyTorch's name of the kind of tensors
-        self.refuse: Callable[[Any], Callable[..., Any]] | None = None  # for ops without a kernel
+        self.refuse: Callable[[Any], Fn] | None = None  # for ops without a kernel
 
     def asarray(self, value: Any) -> Any:
         """Numbers that meet sparse arrays are dense."""
         return np.asarray(value)
 
-    def kernel_of(self, op: Any) -> Callable[..., Any]:
+    def kernel_of(self, op: Any) -> Fn:
         """The sparse kernel of an op; NotImplementedError where it has none."""
         if op.name in self.table:
             return self.table[op.name]

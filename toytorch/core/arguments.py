@@ -10,6 +10,7 @@ import numpy as np
 from toytorch.backends.sparse import unsupported
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, as_dtype
+from toytorch.facts.hints import Args
 from toytorch.facts.schema import REQUIRED, Argument, wrong_argument
 
 
@@ -148,7 +149,7 @@ def plain_number(value: Any) -> Any:
     return float(value) if isinstance(value, np.bool_) else value.item()
 
 
-def plain_numbers(args: tuple[Any, ...]) -> tuple[Any, ...]:
+def plain_numbers(args: Args) -> tuple[Any, ...]:
     """Arguments with NumPy's scalars as Python's numbers."""
     for a in args:
         if isinstance(a, np.generic):
@@ -164,7 +165,7 @@ def is_integer(value: object) -> bool:
     return kind.rank > 0 and not (kind.is_floating_point or kind.is_complex)
 
 
-def with_integers(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def with_integers(op: Op, args: Args) -> tuple[Any, ...]:
     """Arguments with Python's numbers for tensors of one integer, where the schema has integers."""
     wanted = [a.type.startswith("int") for a in op.schema.args]
     if not any(map(is_integer, itertools.compress(args, wanted))):
@@ -221,7 +222,7 @@ def bound(
     return tuple(given), out
 
 
-def given(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def given(op: Op, args: Args) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What a caller may have written for arguments in the order of a signature: no defaults."""
     first, more = list[Any](), dict[str, Any]()
     for i, (argument, value) in enumerate(zip(op.schema.args, args)):

@@ -23,7 +23,7 @@ from toytorch.core.tensor import Tensor, wrap_result
 from toytorch.facts import dtype as types
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import dtype, of_scalar, promote
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Args, Array, Sizes
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
@@ -31,7 +31,7 @@ from toytorch.loops.runtime.jit import SMALLEST
 REDUCED = (types.float16, types.bfloat16)
 
 
-def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
+def compute(op: Op, args: Args, target: Array | None = None) -> Any:
     """The kernel's results, as arrays; `target` is what an op in place will write them to."""
     if base.queued and target is None:
         made = at_once(op, args)
@@ -93,7 +93,7 @@ def compute(op: Op, args: tuple[Any, ...], target: Array | None = None) -> Any:
     return results if half is None else down(results, half)
 
 
-def refuse_earlier(op: Op, xp: Any, args: tuple[Any, ...], arrays: Sequence[Any]) -> None:
+def refuse_earlier(op: Op, xp: Any, args: Args, arrays: Sequence[Any]) -> None:
     """What a kernel says of operands of several types, one of them a half type, unless that is what it
     refuses: float64 stands for half types beside float32, so that it sees two types."""
     kinds = [a.dtype for a in args if isinstance(a, Tensor)]
@@ -109,7 +109,7 @@ def refuse_earlier(op: Op, xp: Any, args: tuple[Any, ...], arrays: Sequence[Any]
             raise
 
 
-def of_halves(op: Op, args: tuple[Any, ...]) -> Any:
+def of_halves(op: Op, args: Args) -> Any:
     """What a device's kernel makes of half types as they are, all of one; None where they have to be
     widened first, as for NumPy's arrays always."""
     tensors = [args[i] for i in op.tensor_at if args[i] is not None]
@@ -124,7 +124,7 @@ def of_halves(op: Op, args: tuple[Any, ...]) -> Any:
     return base.attempt(base.of_array(first._array).xp, f"{op.halves}, not widened", *given)
 
 
-def compute_held(op: Op, args: tuple[Any, ...], target: Array | None, common: dtype | None) -> Any:
+def compute_held(op: Op, args: Args, target: Array | None, common: dtype | None) -> Any:
     """`compute` on the arrays of the host that stand for a device's."""
     if op.kind == "pointwise":
         return compute_pointwise(op, args, target, common)
@@ -176,7 +176,7 @@ def refuse_storage_only(op: Op, common: dtype | None) -> None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
 
 
-def common_dtype(op: Op, args: tuple[Any, ...]) -> dtype:
+def common_dtype(op: Op, args: Args) -> dtype:
     """The type in which the operands of a pointwise op meet."""
     dims: list[dtype] = []
     zeros: list[dtype] = []
@@ -193,7 +193,7 @@ def common_dtype(op: Op, args: tuple[Any, ...]) -> dtype:
 
 
 def compute_pointwise(
-    op: Op, args: tuple[Any, ...], target: Array | None = None, common: dtype | None = None
+    op: Op, args: Args, target: Array | None = None, common: dtype | None = None
 ) -> Any:
     """Promotes the operands and runs the kernel; half types are computed in float32.
 
@@ -257,7 +257,7 @@ def compute_pointwise(
     return result
 
 
-def numbers_in_type(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def numbers_in_type(op: Op, args: Args) -> tuple[Any, ...]:
     """Arguments of an op that promotes nothing, where a number has the type of the tensor that stands
     for the other one; NumPy would take a number for float64."""
     beside = [i for i in op.tensor_at if op.schema.args[i].takes_number]
@@ -284,7 +284,7 @@ def retyped(a: Any, kind: Any) -> Any:
     return a.astype(kind) if made is None else made
 
 
-def module_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, device_class | None]:
+def module_of(op: Op, args: Args) -> tuple[Any, device_class | None]:
     """The array module of a pointwise op's operands, and their device if it is not the CPU."""
     xp: Any = None
     where = None
@@ -304,12 +304,7 @@ def module_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, device_class | None]:
 
 
 def converted(
-    op: Op,
-    args: tuple[Any, ...],
-    xp: Any,
-    where: device_class | None,
-    common: dtype | None,
-    half: bool,
+    op: Op, args: Args, xp: Any, where: device_class | None, common: dtype | None, half: bool
 ) -> tuple[list[Any], list[Any]]:
     """The arguments with arrays in the type of the computation for operands; and the operands as
     PyTorch has them, which computes on half types themselves."""
@@ -367,7 +362,7 @@ def options_in_type(op: Op, arrays: list[Any], common: dtype | None) -> None:
 def run_pointwise(
     op: Op,
     xp: Any,
-    args: tuple[Any, ...],
+    args: Args,
     arrays: list[Any],
     lying: list[Any],
     target: Array | None,
@@ -438,7 +433,7 @@ def refuse_complex(common: dtype) -> None:
     raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
 
 
-def raise_shapes(shapes: list[tuple[int, ...]]) -> None:
+def raise_shapes(shapes: list[Sizes]) -> None:
     """PyTorch's error for operands that do not broadcast."""
     shape = shapes[0]
     for other in shapes[1:]:

@@ -46,9 +46,10 @@ from toytorch.core.write import (
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.dtype import cannot_cast
+from toytorch.facts.hints import Args
 
 
-def call(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
+def call(op: Op, args: Args, out: Tensor | None = None) -> Any:
     """Runs `op` on arguments in the order of its signature."""
     args = arguments.plain_numbers(args)
     try:
@@ -67,7 +68,7 @@ def call(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
         raise
 
 
-def hand_over(op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
+def hand_over(op: Op, args: Args, out: Tensor | None) -> Any:
     """`call` where somebody watches: the innermost mode that takes calls gets this one."""
     for mode in reversed(state.local.modes):
         take_over = getattr(mode, "on_call", None)
@@ -83,7 +84,7 @@ def hand_over(op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
     return run(op, args, out)
 
 
-def in_type_of(op: Op, args: tuple[Any, ...], out: Tensor) -> tuple[Any, ...]:
+def in_type_of(op: Op, args: Args, out: Tensor) -> tuple[Any, ...]:
     """The arguments with out='s type as the one asked for, where none is."""
     i = op.schema.index["dtype"]
     if args[i] is not None:
@@ -102,7 +103,7 @@ def in_bytes(self: Any) -> Any:
     return wrap_result(array.astype(types.uint8.numpy))
 
 
-def lacks(op: Op, args: tuple[Any, ...]) -> str:
+def lacks(op: Op, args: Args) -> str:
     """What to say of a call with out= that lacks what it needs then; "" where it does not."""
     i = op.schema.index[op.out_needs]
     if op.schema.args[i].takes_number:
@@ -124,7 +125,7 @@ def copied_to(out: Tensor, made: Tensor) -> Tensor:
     return out.copy_(made)
 
 
-def refuse_doubled(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
+def refuse_doubled(op: Op, args: Args, out: Tensor) -> None:
     """Refuses an out= of which several elements share a place, unless the op has no meaning for these
     operands, which is asked first."""
     if out._array.flags.c_contiguous or not writing.overlaps(out):
@@ -133,7 +134,7 @@ def refuse_doubled(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
     writing.refuse_overlap(out)
 
 
-def run(op: Op, args: tuple[Any, ...], out: Tensor | None = None) -> Any:
+def run(op: Op, args: Args, out: Tensor | None = None) -> Any:
     """`call` below the modes."""
     if op.kind == "view" and getattr(args[0], "_array", None).__class__ not in TABLES:
         return run_view(op, args)  # of a sparse tensor, a view is a copy

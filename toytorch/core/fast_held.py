@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.backends import base
@@ -11,6 +10,7 @@ from toytorch.core import fast_path, function
 from toytorch.core.node_class import generate
 from toytorch.core.op import Op
 from toytorch.core.queued import any_tensor
+from toytorch.facts.hints import Fn
 
 
 def refuse(*args: Any) -> Any:
@@ -18,7 +18,7 @@ def refuse(*args: Any) -> Any:
     return NotImplemented
 
 
-def held_function(op: Op) -> Callable[..., Any]:
+def held_function(op: Op) -> Fn:
     """The op's function, from arguments in the order of the signature, for operands that are arrays of
     simulated devices and need no detour; it answers NotImplemented to all others."""
     if op.kind == "view" or op.many or op.across or op.data_dependent:

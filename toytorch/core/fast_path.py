@@ -26,6 +26,7 @@ from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, alias, as_dtype, wrap_result
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.hints import Args
 from toytorch.facts.node import sequence
 from toytorch.facts.schema import REQUIRED
 from toytorch.kernels import dispatch_stub
@@ -274,7 +275,7 @@ def ufunc_of(op: Op) -> Any:
     return getattr(np, name) if isinstance(name, str) else None
 
 
-def operate(op: Op, args: tuple[Any, ...]) -> Any:
+def operate(op: Op, args: Args) -> Any:
     """An operator's call, which leaves operands that the op does not take to their own class."""
     other = args[1]
     if isinstance(other, Tensor) or scalars.fits(op.schema.args[1], other):

@@ -8,7 +8,6 @@ beside a Python int, need no promotion, so the kernel's result is the result. No
 from __future__ import annotations
 
 from _thread import get_ident
-from collections.abc import Callable
 from typing import Any
 
 from numpy import asarray, ndarray
@@ -18,6 +17,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.hints import Fn
 
 new = object.__new__
 # What is wrong is said by the general way, which asks in PyTorch's order: shapes before types.
@@ -29,7 +29,7 @@ def fits(op: Op) -> bool:
     return op.promotion == "default" and (not op.spreads or bool(op.plain))
 
 
-def unary(op: Op, kernel: Callable[..., Any], input: Any) -> Any:
+def unary(op: Op, kernel: Fn, input: Any) -> Any:
     """The result of an op of one tensor, or None where the general way is to be taken."""
     mode = state.fast_path
     a = input._array
@@ -47,7 +47,7 @@ def unary(op: Op, kernel: Callable[..., Any], input: Any) -> Any:
         return None
 
 
-def binary(op: Op, kernel: Callable[..., Any], input: Any, other: Any) -> Any:
+def binary(op: Op, kernel: Fn, input: Any, other: Any) -> Any:
     """The same for an op of two."""
     mode, kind = state.fast_path, input.dtype
     a = input._array
@@ -78,7 +78,7 @@ def binary(op: Op, kernel: Callable[..., Any], input: Any, other: Any) -> Any:
         return None
 
 
-def written(op: Op, ufunc: Callable[..., Any], target: Any, other: Any) -> bool:
+def written(op: Op, ufunc: Fn, target: Any, other: Any) -> bool:
     """Whether an op of two was written into the first by NumPy's function; what is to be asked of the
     first was asked before. A number, or a tensor of its type and shape, needs no promotion."""
     a, kind = target._array, target.dtype

@@ -19,6 +19,7 @@ from typing import Any
 
 from toytorch.core.node_class import generate
 from toytorch.core.op import Op
+from toytorch.facts.hints import Fn
 
 STUB_NAME = "<toytorch: first call of a generated function>"
 STUB_SOURCE = """\
@@ -117,7 +118,7 @@ class RecordSignature(inspect.Signature):
         return self.plain().__reduce__()
 
 
-def generated(function: Callable[..., Any]) -> Any:
+def generated(function: Fn) -> Any:
     """The function, with its own code if it is one that is generated at its first call."""
     if getattr(function, "__code__", None) is STUB_CODE:
         return function.__globals__["first_call"]()

@@ -15,7 +15,7 @@ from toytorch.backends.base import attempt, offers
 from toytorch.backends.sparse import TABLES
 from toytorch.core.memory_order import kept
 from toytorch.facts import state, syntax
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Args, Array, ArrayModule, Fn
 from toytorch.facts.schema import REQUIRED, Schema
 from toytorch.loops.formula import Formula, OnePass
 from toytorch.loops.language.functions import FUNCTIONS
@@ -108,9 +108,7 @@ class FormulaKernel:
         return self.one_pass(*args, out=target)
 
 
-def one_kernel(
-    xp: ArrayModule, formula: Formula, schema: Schema, otherwise: Callable[..., Any]
-) -> Callable[..., Any]:
+def one_kernel(xp: ArrayModule, formula: Formula, schema: Schema, otherwise: Fn) -> Fn:
     """The function that tries a device's kernel for formulas before the array module's functions.
 
     The kernel takes half types as they are (`Op.takes_halves`); for the functions they are made float32,
@@ -292,7 +290,7 @@ class Derivative:
 
     def array_words(self) -> Mapping[str, Any]:
         return Words(
-            lambda word: FUNCTIONS.get(word) or self.late(word).on_arrays, {"filled": filled_array}
+            lambda word: FUNCTIONS.get(word) or self.late(word).on_arrays, {"filled": np.full_like}
         )
 
     @property
@@ -302,7 +300,7 @@ class Derivative:
         return self.formula.spelled(self.formula.result) if simple else ""
 
 
-def in_one_launch(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def in_one_launch(name: str, function: Fn) -> Fn:
     """A function of tensors that is one launch where a device keeps time, as PyTorch has a kernel
     for it; and where nobody differentiates it, or watches the ops that it consists of."""
 
@@ -317,7 +315,7 @@ def in_one_launch(name: str, function: Callable[..., Any]) -> Callable[..., Any]
     return one
 
 
-def launched_whole(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+def launched_whole(name: str, function: Fn, args: Args) -> Any:
     """What a function makes of tensors, as one launch of the backend that keeps their time;
     NotImplemented where none does."""
     from toytorch.core.tensor import Tensor, wrap_result  # which imports records' modules
@@ -359,7 +357,7 @@ def dressed(value: Any, like: Any) -> Any:
     return value
 
 
-def of_device(formula: Formula, params: Sequence[str], args: tuple[Any, ...]) -> Any:
+def of_device(formula: Formula, params: Sequence[str], args: Args) -> Any:
     """What the kernel of a formula makes of tensors, as a tensor; None where there is none."""
     from toytorch.core.tensor import Tensor, wrap_result  # which imports records' modules
 
@@ -404,11 +402,6 @@ def filled_tensor(g: Tensor, value: int) -> Any:
     if made._array.__class__ is g._array.__class__ is np.ndarray and made.shape == g.shape:
         made._array = kept(made._array, g._array)
     return made
-
-
-def filled_array(g: Array, value: int) -> Any:
-    """The same of a bare array."""
-    return np.full_like(g, value)
 
 
 def is_tensor(name: str, schema: Schema) -> bool:

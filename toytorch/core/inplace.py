@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,7 +30,7 @@ from toytorch.core.storage import (
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Fn, Sizes
 from toytorch.facts.node import SAVED_TWICE, Node, Refusal, node_of, sequence
 from toytorch.loops.runtime.jit import address_of
 
@@ -78,7 +78,7 @@ def overlaps(target: Tensor) -> bool:
     return not array.flags.c_contiguous and strided_overlap(array.shape, array.strides)
 
 
-def strided_overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+def strided_overlap(shape: Sizes, strides: Sizes) -> bool:
     """Whether a layout, which is not empty, has a dimension that stays in its place."""
     return 0 not in shape and any(s == 0 and n > 1 for s, n in zip(strides, shape))
 
@@ -164,7 +164,7 @@ def refuse_any_shared(target: Tensor, args: Sequence[Any]) -> None:
                 raise RuntimeError(SHARED)
 
 
-def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]) -> None:
+def refuse_arguments(target: Tensor, args: Sequence[Any], shape: Sizes) -> None:
     """Refuses an out= that shares memory with an argument, or would when it has the new shape."""
     if target._storage.__class__ is Conjugated:
         return  # PyTorch conjugates its operands into copies first
@@ -196,7 +196,7 @@ def refuse_arguments(target: Tensor, args: Sequence[Any], shape: tuple[int, ...]
                 raise RuntimeError(SHARED)
 
 
-def reaches(target: Tensor, shape: tuple[int, ...], other: Tensor) -> bool:
+def reaches(target: Tensor, shape: Sizes, other: Tensor) -> bool:
     """Whether a tensor that is given another shape, in rows, will lie over another of its memory."""
     start, step = target.storage_offset() * target._array.itemsize, target._array.itemsize
     first = other.storage_offset() * other._array.itemsize
@@ -445,7 +445,7 @@ class CopySlices(Node):
 
     @classmethod
     @contextmanager
-    def using(cls, rule: Callable[..., Any]) -> Iterator[None]:
+    def using(cls, rule: Fn) -> Iterator[None]:
         """Runs rule(grad, part, inner) in the place of `apply` for a while.
 
         `part(tensor)` is the view of a tensor like the base that the write went through, and

@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 from toytorch.backends import base
 from toytorch.backends.no_elements import lying, with_strides
 from toytorch.facts.device import memory_format
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Fn, Sizes
 from toytorch.kernels.memory_format import with_last
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ ndarray = np.ndarray
 MANY = 1 << 12  # bytes, from which it is worth asking for a kernel that copies them
 
 
-def rows(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def rows(kernel: Fn) -> Fn:
     """A kernel whose results are in row-major order.
 
     >>> rows(np.negative)(np.ones((2, 3)).T).strides
@@ -87,7 +87,7 @@ def assign(to: Array, source: Any) -> None:
         base.attempt(np, "assign", to, source)
 
 
-def laid(kernel: Callable[..., Any], lay: Callable[[Any, Array], Any]) -> Callable[..., Any]:
+def laid(kernel: Fn, lay: Callable[[Any, Array], Any]) -> Fn:
     """A kernel whose results are laid in memory by `lay(result, first argument)`."""
 
     def as_first(*args: Any, **named: object) -> Any:
@@ -101,7 +101,7 @@ def laid(kernel: Callable[..., Any], lay: Callable[[Any, Array], Any]) -> Callab
     return as_first
 
 
-def like_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def like_first(kernel: Fn) -> Fn:
     """A kernel whose results lie as its first argument does, where they have its shape.
 
     >>> like_first(lambda a: -a.copy("C"))(np.ones((2, 3)).T).strides
@@ -110,7 +110,7 @@ def like_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return laid(kernel, ordered)
 
 
-def like_copy(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def like_copy(kernel: Fn) -> Fn:
     """A kernel whose results lie as a copy of its first argument would.
 
     >>> like_copy(lambda a: -a.copy("C"))(np.ones((2, 3)).T).strides
@@ -119,7 +119,7 @@ def like_copy(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return laid(kernel, kept)
 
 
-def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def one_format(kernel: Fn) -> Fn:
     """A kernel over images, or a list of them: results have channels last if these have, else rows."""
 
     def formatted(*args: Any, **named: Any) -> Any:
@@ -148,7 +148,7 @@ def one_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return formatted
 
 
-def one_volume(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def one_volume(kernel: Fn) -> Fn:
     """`one_format` for volumes (N, C, D, H, W), or one of them, without N."""
     formatted = one_format(kernel)
 
@@ -214,13 +214,13 @@ def walk(*arrays: Array) -> list[int]:
     return order_of(arrays[0].shape, [a.strides for a in arrays])
 
 
-def order_of(shape: tuple[int, ...], strides: list[tuple[int, ...]]) -> list[int]:
+def order_of(shape: Sizes, strides: list[Sizes]) -> list[int]:
     """`walk` for strides; 0 where an operand is repeated along a dimension."""
     return list(found_order(shape, tuple(strides)))
 
 
 @lru_cache(1024)
-def found_order(shape: tuple[int, ...], strides: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+def found_order(shape: Sizes, strides: tuple[Sizes, ...]) -> tuple[int, ...]:
     """`order_of`, whose results nobody may change."""
     order = list(range(len(shape)))[::-1]
 
@@ -273,11 +273,8 @@ def placed(made: Any, *operands: Any) -> Any:
 
 @lru_cache(1024)
 def found_strides(
-    shape: tuple[int, ...],
-    step: int,
-    lies: tuple[tuple[tuple[int, ...], tuple[int, ...], int, bool], ...],
-    all_arrays: bool,
-) -> tuple[int, ...]:
+    shape: Sizes, step: int, lies: tuple[tuple[Sizes, Sizes, int, bool], ...], all_arrays: bool
+) -> Sizes:
     """The strides of an elementwise result with elements, for operands that lie in memory so: shape,
     strides, size of an element, and whether they are in rows."""
     alike = all_arrays and all(own == shape for own, *_ in lies)
@@ -294,7 +291,7 @@ def found_strides(
     return dense_strides(shape, order_of(shape, spread), step)
 
 
-def falling(strides: tuple[int, ...]) -> bool:
+def falling(strides: Sizes) -> bool:
     """Whether each stride is smaller than the one before it, and the last not 0."""
     last = strides[-1]
     if last <= 0:
@@ -326,7 +323,7 @@ def placed_nowhere(made: Array, arrays: list[Array], count: int) -> Any:
     return with_layout(made, loop_strides(made.shape, order, made.itemsize))
 
 
-def loop_strides(shape: tuple[int, ...], order: list[int], step: int) -> tuple[int, ...]:
+def loop_strides(shape: Sizes, order: list[int], step: int) -> Sizes:
     """`dense_strides` as PyTorch's loops give them: a step over nothing is 0, if not in rows."""
     if order == list(range(len(shape))):
         return dense_strides(shape, order, step)
@@ -337,7 +334,7 @@ def loop_strides(shape: tuple[int, ...], order: list[int], step: int) -> tuple[i
     return tuple(strides)
 
 
-def dense_strides(shape: tuple[int, ...], order: list[int], step: int) -> tuple[int, ...]:
+def dense_strides(shape: Sizes, order: list[int], step: int) -> Sizes:
     """Strides without gaps, in bytes, for dimensions in an order, the outermost first."""
     strides = [0] * len(shape)
     for d in reversed(order):
@@ -371,15 +368,13 @@ def kept(made: Any, source: Array) -> Any:
     return with_layout(made, wanted)
 
 
-def repeated(
-    own: tuple[int, ...], strides: tuple[int, ...], shape: tuple[int, ...]
-) -> tuple[int, ...]:
+def repeated(own: tuple[int, ...], strides: Sizes, shape: Sizes) -> tuple[int, ...]:
     """The strides of an operand of a shape of its own in the shape of the result."""
     lead = len(shape) - len(own)
     return (0,) * lead + tuple(s if m == n else 0 for s, m, n in zip(strides, own, shape[lead:]))
 
 
-def is_channels_last(shape: tuple[int, ...], strides: tuple[int, ...], step: int) -> bool:
+def is_channels_last(shape: Sizes, strides: Sizes, step: int) -> bool:
     """Whether images, or volumes, of elements of `step` bytes are what PyTorch calls contiguous in
     channels_last."""
     if len(shape) not in (4, 5):
@@ -392,7 +387,7 @@ def is_channels_last(shape: tuple[int, ...], strides: tuple[int, ...], step: int
     return True
 
 
-def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], step: int) -> bool:
+def is_dense(shape: Sizes, strides: Sizes, step: int) -> bool:
     """Whether elements lie side by side in some order, none of them twice; strides in bytes."""
     for s, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
         if s != step:
@@ -401,7 +396,7 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...], step: int) -> boo
     return True
 
 
-def with_layout(made: Array, strides: tuple[int, ...]) -> Any:
+def with_layout(made: Array, strides: Sizes) -> Any:
     """The same elements with these strides, which leave no gaps."""
     if made.strides == strides:
         return made
@@ -414,7 +409,7 @@ def with_layout(made: Array, strides: tuple[int, ...]) -> Any:
     return new
 
 
-def in_memory_order(draw: Callable[[int], Any], shape: tuple[int, ...], *like: Array | None) -> Any:
+def in_memory_order(draw: Callable[[int], Any], shape: Sizes, *like: Array | None) -> Any:
     """What `draw(count)` gives, as an array whose elements are drawn in the order in which arrays of
     that shape lie in memory; without any, in rows."""
     first = like[0] if like else None
@@ -445,7 +440,7 @@ def columns(made: Any) -> Any:
     return with_layout(made, dense_strides(made.shape, order, made.itemsize))
 
 
-def in_columns(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def in_columns(kernel: Fn) -> Fn:
     """A kernel all of whose matrices lie in columns; the vectors beside them lie in rows."""
 
     def turned(*args: object) -> Any:
@@ -458,7 +453,7 @@ def in_columns(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return turned
 
 
-ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+ORDERS: dict[str, Callable[[Fn], Fn]] = {
     "": lambda kernel: kernel,
     "rows": rows,
     "like": like_first,
@@ -472,10 +467,7 @@ ORDERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
 
 
 def dim_order(
-    sizes: tuple[int, ...],
-    strides: tuple[int, ...],
-    ambiguity_check: Any,
-    fits: Callable[[memory_format], bool],
+    sizes: Sizes, strides: Sizes, ambiguity_check: Any, fits: Callable[[memory_format], bool]
 ) -> tuple[int, ...]:
     """`Tensor.dim_order`; `fits` tells whether the tensor lies in a format."""
     formats = isinstance(ambiguity_check, list) and all(
@@ -508,6 +500,6 @@ def dim_order(
     return tuple(order)
 
 
-def several_orders(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+def several_orders(sizes: Sizes, strides: Sizes) -> bool:
     """Whether a dimension may stand in several places: one of size 1, or neighbours of one stride."""
     return 1 in sizes or any(a == b for a, b in zip(strides, strides[1:]))

@@ -11,7 +11,7 @@ from toytorch.backends import base
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import warned
-from toytorch.facts.hints import DType, Nested
+from toytorch.facts.hints import DType, Nested, Sizes
 
 PLAIN = (float, int, builtins.bool)  # by far the most elements
 MOST_DIMENSIONS = 128
@@ -29,7 +29,7 @@ def is_sequence(value: object) -> builtins.bool:
     return hasattr(type(value), "__getitem__") and not isinstance(value, refused)
 
 
-def shape_of(data: Any) -> tuple[int, ...]:
+def shape_of(data: Any) -> Sizes:
     """The sizes of nested data, told by the first element of each level."""
     shape: list[int] = []
     name = type(data).__name__
@@ -89,7 +89,7 @@ def _bad_data(value: Nested) -> Exception:
     return RuntimeError(f"Could not infer dtype of {type(value).__name__}")
 
 
-def rows(data: Any, shape: tuple[int, ...], kind: DType, depth: int = 0) -> Any:
+def rows(data: Any, shape: Sizes, kind: DType, depth: int = 0) -> Any:
     """The data as nested lists of numbers, and arrays; every level is as long as the shape says."""
     if depth == len(shape):
         return _number(data, kind)

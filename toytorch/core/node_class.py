@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from toytorch.core.inplace import AsStridedBackward0
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import bfloat16, float16, float32
-from toytorch.facts.hints import Array, DType
+from toytorch.facts.hints import Array, DType, Fn, Sizes
 from toytorch.facts.node import BUILT_IN, SAVED_TWICE, Node, Output, check_version, unpacked
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.runtime.jit import SMALLEST
@@ -60,7 +60,7 @@ def revive(value: Tensor | None, node: Node, index: int) -> Any:
     return tensor
 
 
-def repeated_dims(found: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+def repeated_dims(found: tuple[int, ...], shape: Sizes) -> tuple[int, ...]:
     """The dimensions along which a shape was broadcast to the one found."""
     lead = len(found) - len(shape)
     return (
@@ -69,7 +69,7 @@ def repeated_dims(found: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, 
     )
 
 
-def fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
+def fit(grad: Tensor, shape: Sizes, dtype: DType) -> Tensor:
     """A gradient in the shape and type of its input: undoes broadcasting and promotion."""
     array_shape = grad._array.shape
     if array_shape != shape:
@@ -85,7 +85,7 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     return grad
 
 
-def fit_array(grad: Array, shape: tuple[int, ...], dtype: DType) -> Tensor | Array:
+def fit_array(grad: Array, shape: Sizes, dtype: DType) -> Tensor | Array:
     """`fit` of a bare array; few numbers are added up as the sum of a tensor would add them."""
     few = 0 < grad.size < SMALLEST and grad.dtype.char in "fd" and grad.dtype == dtype.numpy
     if few and 0 < len(shape) <= grad.ndim:
@@ -294,7 +294,7 @@ def gradient_lines(
     ]
 
 
-def rounded_once(derivative: Callable[..., Any], names: str) -> Callable[..., Any]:
+def rounded_once(derivative: Fn, names: str) -> Fn:
     """A derivative that computes with half types in float32, and rounds its result."""
 
     @functools.wraps(derivative, updated=())
@@ -380,7 +380,7 @@ def of_number(op: Op, name: str) -> bool:
     return (not text or "(" in text) and any(a.takes_number for a in given)
 
 
-def held_apply(op: Op) -> Callable[..., Any] | None:
+def held_apply(op: Op) -> Fn | None:
     """`apply_arrays` for arrays of devices to which whole calls are handed over, with tensors as
     gradients; None where a derivative is more than calls of records and products or sums, which are
     the same launches as those of tensors."""

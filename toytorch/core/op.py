@@ -42,7 +42,7 @@ from toytorch.core.formulas import (
 from toytorch.core.memory_order import ORDERS, in_order
 from toytorch.core.node_class import held_apply, make_node_class
 from toytorch.facts import state
-from toytorch.facts.hints import ArrayModule
+from toytorch.facts.hints import ArrayModule, Fn
 from toytorch.facts.node import BUILT_IN, Node, underived_class
 from toytorch.facts.schema import Schema, parse
 from toytorch.loops.formula import Formula
@@ -89,7 +89,7 @@ class Facts:
     memory: str = ""
     amp: str = ""
     overload: Any = None
-    batch: str | Callable[..., Any] = ""
+    batch: str | Fn = ""
     names: str | Callable[[dict[str, Any]], tuple[Any, ...]] = ""
     sparse: str = ""
     flops: Callable[..., int] | None = None
@@ -365,23 +365,23 @@ class Op(Facts):
         return make_node_class(self)
 
     @functools.cached_property
-    def held_apply(self) -> Callable[..., Any] | None:
+    def held_apply(self) -> Fn | None:
         """The derivatives on arrays of devices to which whole calls are handed over."""
         return held_apply(self)
 
     @functools.cached_property
-    def held_function(self) -> Callable[..., Any]:
+    def held_function(self) -> Fn:
         """Its function for tensors on simulated devices, where nothing is out of the ordinary: as with the
         fast path, nobody watches, and no field is replaced."""
         return self.make_held(self)
 
     @functools.cached_property
-    def on_cpu(self) -> Callable[..., Any]:
+    def on_cpu(self) -> Fn:
         """The kernel over NumPy."""
         return self.kernel_on(np)
 
     @functools.cached_property
-    def lying(self) -> Callable[..., Any]:
+    def lying(self) -> Fn:
         """The same for a pointwise op, whose result lies in memory as PyTorch's does."""
         kernel, places = self.on_cpu, self.tensor_at
 
@@ -391,7 +391,7 @@ class Op(Facts):
         return in_its_order
 
     @functools.cached_property
-    def launch(self) -> Callable[..., Any]:
+    def launch(self) -> Fn:
         """The kernel as a launch, where there are arrays of a device to which whole calls are handed over;
         it is told first of which backward pass it is a part."""
         pointwise = self.kind == "pointwise"
@@ -415,7 +415,7 @@ class Op(Facts):
 
         return launched
 
-    def kernel_on(self, xp: ArrayModule) -> Callable[..., Any]:
+    def kernel_on(self, xp: ArrayModule) -> Fn:
         """The kernel over one array module, called with arrays and plain arguments."""
         found = self._kernels.get(xp)
         if found is None:
@@ -446,7 +446,7 @@ class Op(Facts):
             and self.formula.known
         )
 
-    def into(self, xp: ArrayModule) -> Callable[..., Any]:
+    def into(self, xp: ArrayModule) -> Fn:
         """The ufunc that the op is where its numbers have their defaults, called with `out=`."""
         if not self.plain:
             return self.kernel_on(xp)
@@ -551,7 +551,7 @@ class Op(Facts):
         return f"<op {self.schema}>"
 
 
-def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+def parameters(function: Fn) -> tuple[str, ...]:
     """The names of a function's parameters."""
     if function.__class__ is not FunctionType or hasattr(function, "__wrapped__"):
         return tuple(inspect.signature(function).parameters)

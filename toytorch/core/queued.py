@@ -22,13 +22,13 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import dtype
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Args, Array
 
 FULL = (types.float32, types.float64)
 Compute: TypeAlias = Callable[[Op, tuple[Any, ...], Array | None, dtype | None], Any]
 
 
-def at_once(op: Op, args: tuple[Any, ...]) -> Any:
+def at_once(op: Op, args: Args) -> Any:
     """The results of a call whose operands are dense arrays of one class and need no promotion;
     NotImplemented for any other."""
     arrays = list(args)
@@ -89,7 +89,7 @@ def at_once(op: Op, args: tuple[Any, ...]) -> Any:
 PLAIN = ("default", "float", "tensors")  # promotions that leave floats of one type as they are
 
 
-def any_tensor(args: tuple[Any, ...], places: tuple[int, ...]) -> bool:
+def any_tensor(args: Args, places: tuple[int, ...]) -> bool:
     """Whether a tensor, or a list with one, stands in one of some places."""
     for i in places:
         a = args[i]
@@ -114,7 +114,7 @@ def figures(op: Op, args: Sequence[Any]) -> dict[str, Any]:
     return more
 
 
-def queue_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, list[Tensor]]:
+def queue_of(op: Op, args: Args) -> tuple[Any, list[Tensor]]:
     """The backend that keeps the time of a call's operands, None if there is none; the operands."""
     operands = []
     for i in op.tensor_at:
@@ -133,11 +133,7 @@ def queue_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, list[Tensor]]:
 
 
 def handed_over(
-    op: Op,
-    args: tuple[Any, ...],
-    compute: Compute,
-    target: Array | None = None,
-    common: dtype | None = None,
+    op: Op, args: Args, compute: Compute, target: Array | None = None, common: dtype | None = None
 ) -> Any:
     """The results of a call that a backend takes over; NotImplemented where none does.
 
@@ -192,9 +188,7 @@ def bare(value: Any) -> Any:
     return value
 
 
-def refuse_elsewhere(
-    op: Op, args: tuple[Any, ...], operands: list[Tensor], where: device_class
-) -> None:
+def refuse_elsewhere(op: Op, args: Args, operands: list[Tensor], where: device_class) -> None:
     """Refuses operands on several devices, but for numbers in tensors and indices of the CPU.
 
     The first operand's device is the one that the others have to be on.

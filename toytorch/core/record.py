@@ -18,13 +18,13 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, alias, new
 from toytorch.facts import state
 from toytorch.facts.dtype import bfloat16, float16
-from toytorch.facts.hints import Scalar
+from toytorch.facts.hints import Args, Scalar
 from toytorch.facts.node import Node, Output, pack, remember, sequence, underived_class
 
 HALVES = (float16, bfloat16)
 
 
-def wants_grad(op: Op, args: tuple[Any, ...]) -> bool:
+def wants_grad(op: Op, args: Args) -> bool:
     """Whether any tensor argument that there is a derivative for requires a gradient: an index
     without elements may be of floats, and want one."""
     for i, name in op.tensor_names:
@@ -64,7 +64,7 @@ def edge(tensor: Tensor) -> Any:
     return tensor._grad_edge or tensor
 
 
-def record(op: Op, args: tuple[Any, ...], results: Any, overwritten: Tensor | None = None) -> Any:
+def record(op: Op, args: Args, results: Any, overwritten: Tensor | None = None) -> Any:
     """Makes the node of a call and ties the results to it."""
     many = results.__class__ in (list, tuple)
     if not many and results.dtype.rank < 2:
@@ -206,7 +206,7 @@ def underive(kind: str | type[Node], sources: Sequence[Any], result: Tensor) -> 
             writing.rebase(result, node)
 
 
-def held_derivative(op: Op, args: tuple[Any, ...], result: Tensor) -> Any:
+def held_derivative(op: Op, args: Args, result: Tensor) -> Any:
     """What computes the derivatives on arrays of a device to which whole calls are handed over; False
     where tensors have to."""
     kind = result._array.__class__
@@ -253,9 +253,7 @@ def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
             output.node, output.index = node, i
 
 
-def keep(
-    op: Op, node: Node, args: tuple[Any, ...], results: Any, overwritten: Tensor | None
-) -> None:
+def keep(op: Op, node: Node, args: Args, results: Any, overwritten: Tensor | None) -> None:
     """Saves what the derivatives name, each tensor with the version it has now."""
     if not op.plan:
         node.saved, node.versions = None, ()

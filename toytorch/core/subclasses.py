@@ -17,7 +17,7 @@ from toytorch.core import tensor
 from toytorch.core.tensor import Tensor, like_class, of_class
 from toytorch.facts import state
 from toytorch.facts.dtype import get_default_dtype
-from toytorch.facts.hints import Device, DType, Layout, MemoryFormat
+from toytorch.facts.hints import Args, Device, DType, Fn, Kwargs, Layout, MemoryFormat, Shape
 from toytorch.facts.package import is_ours
 
 ANSWER = "__torch_function__"
@@ -68,9 +68,7 @@ class DisableTorchDispatch:
         asking.dispatch_off = self.before
 
 
-def disabled_torch_function_impl(
-    func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-) -> Any:
+def disabled_torch_function_impl(func: Fn, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """What classes state that are as plain as Tensor: the function runs as if they were."""
     with DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
@@ -79,9 +77,7 @@ def disabled_torch_function_impl(
 NOT_CONVERTED: set[Any] = set()  # functions whose results stay as they are
 
 
-def torch_function(
-    cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-) -> Any:
+def torch_function(cls: type, func: Fn, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """What subclasses do unless they say otherwise: results are of the subclass, too."""
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
@@ -127,8 +123,8 @@ def make_subclass(cls: type, data: Tensor, require_grad: bool = False, **more: A
 
 def make_wrapper(
     cls: type,
-    size: Sequence[int],
-    strides: Sequence[int] | None = None,
+    size: Shape,
+    strides: Shape | None = None,
     storage_offset: int | None = None,
     memory_format: MemoryFormat | None = None,
     dtype: DType | None = None,
@@ -167,10 +163,7 @@ def asks(cls: type) -> bool:
 
 
 def disabled_torch_dispatch_impl(
-    func: Callable[..., Any],
-    types: Sequence[type],
-    args: Sequence[object] = (),
-    kwargs: dict[str, Any] | None = None,
+    func: Fn, types: Sequence[type], args: Sequence[object] = (), kwargs: Kwargs | None = None
 ) -> Any:
     """What Tensor has in the place of the method: nobody asks it."""
     return func(*args, **(kwargs or {}))
@@ -230,7 +223,7 @@ def foreign(values: Any) -> bool:
     )
 
 
-def ask(function: Callable[..., Any], args: tuple[Any, ...], **kwargs: Any) -> Any:
+def ask(function: Fn, args: Args, **kwargs: Any) -> Any:
     """Calls a function once more, now that it asks."""
     appeared()
     return function(*args, **kwargs)

@@ -19,10 +19,10 @@ from toytorch.core.storage import Conjugated, InferenceStorage, Mirrored, ShownI
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Args, Array
 
 
-def run_view(op: Op, args: tuple[Any, ...]) -> Any:
+def run_view(op: Op, args: Args) -> Any:
     """A view: a new layout over the memory of the first argument."""
     source = args[0]
     if not isinstance(source, Tensor):
@@ -119,7 +119,7 @@ def maker(node: str) -> str:
     return (name or node) + number.removesuffix("0")
 
 
-def made_by(op: Op, args: tuple[Any, ...]) -> str:
+def made_by(op: Op, args: Args) -> str:
     """Who made a view: an op, in one of its variants."""
     variant = None if op.variant is None else op.variant(*args)
     return maker(op.node_name if variant is None else op.node_variant(variant).__name__)
@@ -234,7 +234,7 @@ def one_of_many(name: str, count: int) -> list[str]:
     return [MANY_VIEWS % (i, name) for i in range(count)]
 
 
-def several_views(op: Op, args: tuple[Any, ...], arrays: list[Array]) -> list[Tensor]:
+def several_views(op: Op, args: Args, arrays: list[Array]) -> list[Tensor]:
     """The views of a tensor that is `quick`, the first argument of an op that makes several."""
     source = args[0]
     kind, storage = source.dtype, source._storage or source._memory()
@@ -304,7 +304,7 @@ def plain(source: Tensor) -> bool:
     return mode is None or mode == get_ident()
 
 
-def made_view(op: Op, args: tuple[Any, ...], array: Array) -> Tensor:
+def made_view(op: Op, args: Args, array: Array) -> Tensor:
     """The view of the first argument that is made already, of its type, where that is `plain`."""
     source = args[0]
     storage = source._storage or source._memory()

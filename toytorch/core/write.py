@@ -25,6 +25,7 @@ from toytorch.core.tensor import Tensor, keep_form, strides_of
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
 from toytorch.facts.dtype import FROM_NUMPY, cannot_cast, dtype, from_numpy_dtype, promote
+from toytorch.facts.hints import Args, Shape, Sizes
 from toytorch.facts.node import lost_class, pack
 from toytorch.facts.size import broadcast_pair, cannot_broadcast, wrap_dim
 
@@ -50,7 +51,7 @@ def quick(target: Tensor) -> bool:
     )
 
 
-def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
+def inplace(op: Op, args: Args, timed: bool = False) -> Tensor:
     """Runs `op` and writes the result into its first argument."""
     args = plain_numbers(args)
     if state.profiler is not None and not timed:
@@ -136,7 +137,7 @@ def inplace(op: Op, args: tuple[Any, ...], timed: bool = False) -> Tensor:
     return target
 
 
-def refuse_places(op: Op, args: tuple[Any, ...], target: Tensor) -> None:
+def refuse_places(op: Op, args: Args, target: Tensor) -> None:
     """Refuses to write in place where elements share memory, with each other or with an operand."""
     if not overlapping(op, args):
         writing.refuse_overlap(target)
@@ -155,7 +156,7 @@ def refuse_places(op: Op, args: tuple[Any, ...], target: Tensor) -> None:
         writing.refuse_shared(target, lasting)
 
 
-def overlapping(op: Op, args: tuple[Any, ...]) -> bool:
+def overlapping(op: Op, args: Args) -> bool:
     """Whether a call may write where one place of memory is several elements."""
     return bool(op.overlap(*args) if callable(op.overlap) else op.overlap)
 
@@ -166,7 +167,7 @@ def lacks_kernel(error: Exception) -> bool:
     return str(error).startswith('"')
 
 
-def refuse_meaningless(op: Op, args: tuple[Any, ...]) -> None:
+def refuse_meaningless(op: Op, args: Args) -> None:
     """Refuses operands for which an op has no meaning, as complex ones of `sign`."""
     try:
         compute_pointwise(op, args)
@@ -177,15 +178,13 @@ def refuse_meaningless(op: Op, args: tuple[Any, ...]) -> None:
         pass  # what is wrong with the operands comes later
 
 
-def refuse_before_kernel(
-    op: Op, args: tuple[Any, ...], out: Any, target: Tensor | None = None
-) -> None:
+def refuse_before_kernel(op: Op, args: Args, out: Any, target: Tensor | None = None) -> None:
     """What PyTorch says of a pointwise call before it looks for a kernel, which there is none of:
     of an out= that overlaps itself, of shapes, also of what is written to in place (`target`), and
     of types that out= cannot hold."""
     if isinstance(out, Tensor):
         writing.refuse_overlap(out)
-    shape: tuple[int, ...] = ()
+    shape: Sizes = ()
     for i in op.tensor_at:
         if isinstance(args[i], Tensor):
             shape = broadcast_pair(shape, tuple(args[i]._array.shape))
@@ -223,7 +222,7 @@ def write(op: Op, target: Tensor, result: Any) -> None:
         assign(target._array, result)
 
 
-def out_type_of(op: Op, args: tuple[Any, ...]) -> str:
+def out_type_of(op: Op, args: Args) -> str:
     """How an op asks for out='s type in a call: one that is "found beside numbers" casts its result
     where another operand than the first is a tensor."""
     if op.out_type == "found beside numbers":
@@ -292,7 +291,7 @@ def c_name(kind: dtype) -> str:
     }.get(kind.name, kind.name)  # fmt: skip
 
 
-def refuse_first(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
+def refuse_first(op: Op, args: Args, out: Tensor) -> None:
     """Refuses an out= by its type and by where it lies, before anything is asked of the arguments
     but the dimension."""
     wrap_dim(args[op.schema.index["dim"]], args[0]._array.ndim)
@@ -303,7 +302,7 @@ def refuse_first(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
     writing.refuse_arguments(out, args[1:], args[0]._array.shape)
 
 
-def refuse_type(op: Op, args: tuple[Any, ...], out: Any) -> None:
+def refuse_type(op: Op, args: Args, out: Any) -> None:
     """What PyTorch says of an out= of another type than the one that is asked for, before it looks
     for a kernel, which there is none of."""
     want = args[op.schema.index["dtype"]] or args[0].dtype
@@ -311,7 +310,7 @@ def refuse_type(op: Op, args: tuple[Any, ...], out: Any) -> None:
         raise RuntimeError(refusal("same", op.name, want, out.dtype))
 
 
-def refuse_other_type(op: Op, args: tuple[Any, ...], out: Any) -> None:
+def refuse_other_type(op: Op, args: Args, out: Any) -> None:
     """`refuse_type` for ops whose results have the type of their first operand, or are places."""
     want, how = args[0].dtype, op.out_type
     if how == "truth":
@@ -441,7 +440,7 @@ def move(storage: Storage, flat: Any, but: Tensor, names: int = 1) -> None:
         t._array = base.of_array(whole).as_strided(whole, shape, strides, start)
 
 
-def warn_of_size(out: Tensor, shape: Sequence[int]) -> None:
+def warn_of_size(out: Tensor, shape: Shape) -> None:
     """Warns of an out= with elements, and of another shape than the result."""
     if out._array.size and out._array.shape != tuple(shape):
         warned.at_call(
@@ -453,7 +452,7 @@ def warn_of_size(out: Tensor, shape: Sequence[int]) -> None:
         )
 
 
-def write_out(op: Op, args: tuple[Any, ...], results: Any, out: Any) -> Any:
+def write_out(op: Op, args: Args, results: Any, out: Any) -> Any:
     """Puts results into the tensors given as out=, resizing them where needed."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
     arrays = results if isinstance(results, tuple) else (results,)

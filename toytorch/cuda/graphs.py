@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.autograd.api import grad as gradients
@@ -18,6 +18,7 @@ from toytorch.cuda.devices import is_available, runtime, synchronize
 from toytorch.cuda.memory import empty_cache
 from toytorch.cuda.streams import Stream, StreamContext, current_stream
 from toytorch.facts import state
+from toytorch.facts.hints import Fn
 from toytorch.facts.pytree import tree_leaves, tree_map
 
 _pools = itertools.count(1 << 20)
@@ -154,9 +155,7 @@ def make_graphed_callables(
     return made if several else made[0]
 
 
-def _graphed(
-    function: Callable[..., Any], sample: tuple[Any, ...], warm: int, unused: bool, pool: object
-) -> Any:
+def _graphed(function: Fn, sample: tuple[Any, ...], warm: int, unused: bool, pool: object) -> Any:
     inputs = [t for t in tree_leaves(sample) if isinstance(t, Tensor)]
     module: Any = function if hasattr(function, "parameters") else None
     weights = [] if module is None else list(module.parameters())

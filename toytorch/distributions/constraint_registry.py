@@ -85,11 +85,6 @@ def to_interval(constraint: Any) -> Transform:
     return transforms.ComposeTransform([transforms.SigmoidTransform(), shift])
 
 
-def to_correlations(constraint: Constraint) -> Transform:
-    """Rows of length 1 below a diagonal."""
-    return transforms.CorrCholeskyTransform()
-
-
 BOTH: list[tuple[Constraint | type[Constraint], Factory]] = [
     (constraints.real, to_real),
     (constraints.greater_than, to_above),
@@ -97,7 +92,7 @@ BOTH: list[tuple[Constraint | type[Constraint], Factory]] = [
     (constraints.less_than, to_below),
     (constraints.interval, to_interval),
     (constraints.half_open_interval, to_interval),
-    (constraints.corr_cholesky, to_correlations),
+    (constraints.corr_cholesky, lambda constraint: transforms.CorrCholeskyTransform()),
 ]
 for _constraint, _factory in BOTH:
     biject_to.register(_constraint, _factory)

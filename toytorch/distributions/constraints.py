@@ -11,13 +11,14 @@ for each. What depends on other parameters is `dependent`. The names, like `posi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import NotImplementedType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions.utils import Value
+from toytorch.facts.hints import Fn
 from toytorch.facts.parts import of_part
 
 __all__ = [
@@ -107,7 +108,7 @@ class _DependentProperty(property, _Dependent):
 
     def __init__(
         self,
-        fn: Callable[..., Any] | None = None,
+        fn: Fn | None = None,
         *,
         is_discrete: bool | NotImplementedType = NotImplemented,
         event_dim: int | NotImplementedType = NotImplemented,
@@ -116,7 +117,7 @@ class _DependentProperty(property, _Dependent):
         self._is_discrete = is_discrete
         self._event_dim = event_dim
 
-    def __call__(self, fn: Callable[..., Any]) -> _DependentProperty:  # type: ignore[override]  # a decorator once its options are given
+    def __call__(self, fn: Fn) -> _DependentProperty:  # type: ignore[override]  # a decorator once its options are given
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 

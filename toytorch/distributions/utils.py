@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import WRAPPER_ASSIGNMENTS
 from typing import Any, TypeAlias
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Device, DType
+from toytorch.facts.hints import Device, DType, Shape
 
 Value: TypeAlias = Tensor | float  # of a parameter
-Shape: TypeAlias = Sequence[int]
 
 euler_constant = 0.57721566490153286060  # γ, the mean of the standard Gumbel distribution
 NUMBERS = (int, float, bool)

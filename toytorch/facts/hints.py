@@ -6,7 +6,7 @@ of sums. `ArrayModule` is the module of their functions, `xp` in kernels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -24,5 +24,9 @@ MemoryFormat: TypeAlias = devices.memory_format
 Scalar: TypeAlias = int | float | complex | bool
 Ints: TypeAlias = int | Sequence[int]  # one for all dimensions, or one for each
 Sizes: TypeAlias = tuple[int, ...]  # one for each dimension
+Shape: TypeAlias = Sequence[int]  # the same, as callers give them
 OutputSize: TypeAlias = int | Sequence[int | None] | None  # None keeps a size
+Fn: TypeAlias = Callable[..., Any]  # any function
+Args: TypeAlias = tuple[Any, ...]  # of a call, by position
+Kwargs: TypeAlias = dict[str, Any]  # of a call, by name
 Nested: TypeAlias = "Scalar | Sequence[Nested]"  # what `tensor([[1, 2], [3, 4]])` is given

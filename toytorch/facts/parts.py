@@ -7,8 +7,8 @@ from operator import attrgetter
 from typing import Any
 
 
-def of_part(path: str, doc: str) -> Any:
-    """A property that stands for an attribute of a part.
+def of_part(path: str, doc: str | None = None, written: bool = False) -> Any:
+    """A property that stands for an attribute of a part, which may be `written` through it.
 
     >>> class Pair:
     ...     real = of_part("first.real", "That of the first.")
@@ -17,16 +17,22 @@ def of_part(path: str, doc: str) -> Any:
     >>> pair.real
     3.0
     """
-    return property(attrgetter(path), doc=doc)
+    part, _, name = path.rpartition(".")
+
+    def write(self: object, value: object) -> None:
+        setattr(attrgetter(part)(self), name, value)
+
+    return property(attrgetter(path), write if written else None, doc=doc)
 
 
-def shows(names: str, if_true: str = "") -> Callable[[Any], str]:
+def shows(names: str, if_true: str = "", **usual: object) -> Callable[[Any], str]:
     """An `extra_repr` that tells attributes: of `=size` the value alone, of `bias?` whether there is
-    one, of `mode.value` the value of an enumeration; and last `if_true`, where it is.
+    one, of `mode.value` the value of an enumeration, of `name!r` the `repr`; and last `if_true`,
+    where it is. An attribute that has its usual value, or a tuple of it alone, is not told.
 
     >>> class Half:
-    ...     size, p, bias, inplace = 2, 0.5, None, True
-    ...     extra_repr = shows("=size p bias?", if_true="inplace")
+    ...     size, p, bias, stride, inplace = 2, 0.5, None, (1, 1), True
+    ...     extra_repr = shows("=size p bias? stride", if_true="inplace", stride=1)
     >>> Half().extra_repr()
     '2, p=0.5, bias=False, inplace=True'
     """
@@ -34,9 +40,13 @@ def shows(names: str, if_true: str = "") -> Callable[[Any], str]:
     def extra_repr(self: Any) -> str:
         parts = []
         for name in names.split():
-            path = name.strip("=?")
+            path = name.strip("=?").removesuffix("!r")
             value = attrgetter(path)(self)
             value = value is not None if name[-1] == "?" else value
+            each = value if isinstance(value, tuple) else [value]
+            if path in usual and all(v == usual[path] for v in each):
+                continue
+            value = repr(value) if name.endswith("!r") else value
             parts.append(f"{value}" if name[0] == "=" else f"{path.partition('.')[0]}={value}")
         if if_true and getattr(self, if_true):
             parts.append(f"{if_true}=True")

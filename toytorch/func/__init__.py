@@ -14,6 +14,7 @@ from toytorch.autograd.transforms import (
     vjp,
 )
 from toytorch.autograd.vmap import vmap
+from toytorch.facts.hints import Fn
 from toytorch.nn.modules.batchnorm import _BatchNorm
 from toytorch.nn.modules.module import Module
 from toytorch.nn.utils.stateless import functional_call, stack_module_state
@@ -25,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+def functionalize(func: Fn, *, remove: str = "mutations") -> Fn:
     """The function as it is: writes in place are recorded as they are, and need not be taken out."""
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Optional, Union
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.jit.script.annotations import Broadcasting
 from toytorch.jit.script.reading import read_function
 
@@ -19,7 +19,7 @@ BroadcastingList1, BroadcastingList2, BroadcastingList3 = map(Broadcasting, (1, 
 
 
 def get_signature(
-    fn: Callable[..., Any], rcb: object = None, loc: object = None, is_method: bool = False
+    fn: Fn, rcb: object = None, loc: object = None, is_method: bool = False
 ) -> tuple[list[Any], Any] | None:
     """The types of the parameters and of the result, as annotations or a comment tell them; None
     where neither does.

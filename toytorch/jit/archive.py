@@ -25,6 +25,8 @@ from toytorch.serialization.archive import DamagedArchive, Reader, Writer
 from toytorch.serialization.atomic import replacing
 
 FORMAT = b"toytorch.jit 1\n"
+READING = (ValueError, TypeError, LookupError, AttributeError, RuntimeError, OverflowError)
+MISTAKES = (*READING, MemoryError, StopIteration)  # what reading a damaged file may raise
 
 
 def save(m: object, f: object, _extra_files: dict[str, Any] | None = None) -> None:
@@ -151,18 +153,7 @@ def unpacked(reader: Reader, place: object, extra: dict[str, Any] | None) -> Any
         made = whole(about, methods, values)
     except DamagedArchive:
         raise
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        AttributeError,
-        RuntimeError,
-        RecursionError,
-        MemoryError,
-        StopIteration,
-        OverflowError,
-    ) as error:
+    except MISTAKES as error:
         what = f"{type(error).__name__}: {error}"
         raise DamagedArchive(f"{reader.name} is damaged or hostile: {what[:2000]}") from None
     for name in extra or {}:

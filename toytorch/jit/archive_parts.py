@@ -11,6 +11,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as dtypes
+from toytorch.facts.hints import Sizes
 from toytorch.facts.pytree import tree_flatten, tree_unflatten
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
@@ -144,7 +145,7 @@ class Tensors:
         return made
 
 
-def lying(flat: Any, shape: tuple[int, ...], about: dict[str, Any]) -> Any:
+def lying(flat: Any, shape: Sizes, about: dict[str, Any]) -> Any:
     """A view of a memory that does not reach beyond it."""
     offset, strides = index(about["offset"]), [index(s) for s in about["strides"]]
     last = offset + sum((n - 1) * s for n, s in zip(shape, strides))

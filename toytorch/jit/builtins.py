@@ -11,13 +11,14 @@ import math
 import operator
 import re
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from toytorch.facts.hints import Fn
 from toytorch.jit import types
-from toytorch.jit.types import BOOL, COMPLEX, FLOAT, INT, NONE, NUMBER, STR, Type
+from toytorch.jit.types import COMPLEX, FLOAT, INT, NONE, STR, Type
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,13 @@ class Builtin:
     """
 
     name: str
-    function: Callable[..., Any]
+    function: Fn
     result: Type
     pure: bool = True
     params: tuple[tuple[str, Type], ...] = ()
     text: str = ""
     reads: str = ""
-    told: Callable[..., Any] | None = None
+    told: Fn | None = None
     takes: bool = False
 
     @property
@@ -76,22 +77,7 @@ class Builtin:
 
 BUILTINS: dict[str, Builtin] = {}
 FAMILIES: dict[str, list[Builtin]] = {}  # the overloads of a name, in the order they are tried
-SIMPLE = {
-    t.name: t
-    for t in (
-        INT,
-        FLOAT,
-        BOOL,
-        COMPLEX,
-        STR,
-        NONE,
-        NUMBER,
-        types.ANY,
-        types.DTYPE,
-        types.DEVICE,
-        types.LAYOUT,
-    )
-} | {"None": NONE, "Tensor": types.TENSOR}
+SIMPLE = types.SIMPLE | {"None": NONE, "Tensor": types.TENSOR}
 SIGNATURE = re.compile(r"([\w.]+)\((.*)\) -> (.+)$")
 
 
@@ -130,10 +116,8 @@ def fits(wanted: Type, have: Type, bound: dict[str, Type]) -> bool:
     """Whether an argument of the type `have` may be given where `wanted` stands."""
     if isinstance(wanted, Variable):
         return bound.setdefault(wanted.name, have).contains(have)
-    if isinstance(wanted, types.List):
-        return isinstance(have, types.List) and fits(wanted.element, have.element, bound)
-    if isinstance(wanted, types.Future):
-        return isinstance(have, types.Future) and fits(wanted.element, have.element, bound)
+    if isinstance(wanted, (types.List, types.Future)):
+        return isinstance(have, type(wanted)) and fits(wanted.element, have.element, bound)
     if isinstance(wanted, types.Dict):
         return (
             isinstance(have, types.Dict)
@@ -177,20 +161,16 @@ def fill(pattern: Type, bound: dict[str, Type]) -> Type:
     """A type with its variables filled in."""
     if isinstance(pattern, Variable):
         return bound[pattern.name]
-    if isinstance(pattern, types.List):
-        return types.List(fill(pattern.element, bound))
-    if isinstance(pattern, types.Future):
-        return types.Future(fill(pattern.element, bound))
+    if isinstance(pattern, (types.List, types.Future, types.Optional)):
+        return type(pattern)(fill(pattern.element, bound))
     if isinstance(pattern, types.Dict):
         return types.Dict(fill(pattern.key, bound), fill(pattern.value, bound))
     if isinstance(pattern, types.Tuple):
         return types.Tuple(tuple(fill(e, bound) for e in pattern.elements))
-    if isinstance(pattern, types.Optional):
-        return types.Optional(fill(pattern.element, bound))
     return pattern
 
 
-def builtin(signature: str, function: Callable[..., Any], pure: bool = True, **facts: Any) -> None:
+def builtin(signature: str, function: Fn, pure: bool = True, **facts: Any) -> None:
     """Adds an operation: `builtin("add.int(int a, int b) -> int", operator.add)`."""
     found = SIGNATURE.match(signature)
     assert found is not None, signature
@@ -203,9 +183,7 @@ def builtin(signature: str, function: Callable[..., Any], pure: bool = True, **f
     FAMILIES.setdefault(name.partition(".")[0], []).append(made)
 
 
-def each(
-    names: str, signature: str, functions: dict[str, Callable[..., Any]], pure: bool = True
-) -> None:
+def each(names: str, signature: str, functions: dict[str, Fn], pure: bool = True) -> None:
     """Adds several operations of one signature: `@` stands for the name."""
     for name in names.split():
         builtin(signature.replace("@", name), functions[name], pure)
@@ -232,30 +210,17 @@ def _item(t: Any) -> Any:
 
 # -- numbers --------------------------------------------------------------------------------------
 
-BINARY: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "floordiv": operator.floordiv,
+OPERATORS = (
+    "add sub mul floordiv pow __and__ __or__ __xor__ __lshift__ __rshift__ eq ne lt le gt ge"
+)
+BINARY: dict[str, Fn] = {
+    **{name: getattr(operator, name) for name in OPERATORS.split()},
     "remainder": operator.mod,
     "div": operator.truediv,
-    "pow": operator.pow,
-    "__and__": operator.and_,
-    "__or__": operator.or_,
-    "__xor__": operator.xor,
-    "__lshift__": operator.lshift,
-    "__rshift__": operator.rshift,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
     "min": min,
     "max": max,
-    "divmod": divmod,
 }
-UNARY: dict[str, Callable[..., Any]] = {
+UNARY: dict[str, Fn] = {
     "neg": operator.neg,
     "bitwise_not": operator.invert,
     "abs": abs,

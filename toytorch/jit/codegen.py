@@ -14,7 +14,6 @@ operand that nobody needs any more (`memory.reusable`). Ops that need the tensor
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from toytorch.core.node_class import generate
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as dtypes
+from toytorch.facts.hints import Fn
 from toytorch.facts.pytree import tree_leaves
 from toytorch.facts.size import contiguous_strides
 from toytorch.jit import types
@@ -61,7 +61,7 @@ class Writer:
         self.reuse = memory.reusable(inputs, self.nodes, outputs)
         self.last = memory.last_uses(inputs, self.nodes, outputs)
 
-    def function(self) -> tuple[Callable[..., Any], str]:
+    def function(self) -> tuple[Fn, str]:
         """The compiled function and its source."""
         params = ", ".join(self.place(v) for v in self.inputs)
         for i, node in enumerate(self.nodes):

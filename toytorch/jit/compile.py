@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.core.subclasses import asks
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_unflatten
 from toytorch.jit.guards import GuardedState
 from toytorch.jit.recording import Recorded, Recording
@@ -62,9 +62,7 @@ class Compiled:
     prints, puts gradients into leaves), all calls of its kind do, and `reason` says why.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], module: Module | None, fullgraph: bool
-    ) -> None:
+    def __init__(self, function: Fn, module: Module | None, fullgraph: bool) -> None:
         self.function, self.module, self.fullgraph = function, module, fullgraph
         self.graphs: dict[Any, Recorded | None] = {}
         self.guarded = GuardedState(function, module)
@@ -127,7 +125,7 @@ class Compiled:
         self.graphs[key] = None if why else recording.finished(self.guarded)
         return result
 
-    def recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Recorded | None:
+    def recorded(self, args: Args, kwargs: Kwargs) -> Recorded | None:
         """What runs for such a call, which is made if there was none yet."""
         leaves, spec = tree_flatten((args, kwargs))
         key = self.key(leaves, spec)

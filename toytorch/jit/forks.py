@@ -6,15 +6,15 @@ function; the graph has the call and a future of its result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from toytorch.facts.hints import Fn
 from toytorch.futures import Future
 
 __all__ = ["Future", "fork", "wait"]
 
 
-def fork(func: Callable[..., Any], *args: object, **kwargs: object) -> Future[Any]:
+def fork(func: Fn, *args: object, **kwargs: object) -> Future[Any]:
     """A future of `func(*args, **kwargs)`, like `torch.jit.fork`.
 
     >>> wait(fork(max, 1, 2))

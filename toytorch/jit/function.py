@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from toytorch.facts import state
+from toytorch.facts.hints import Args
 from toytorch.facts.pytree import tree_flatten, tree_unflatten
 from toytorch.jit import executor
 from toytorch.jit.failures import reraise
@@ -53,7 +54,7 @@ class ScriptFunction:
         """The graph as it is run for inputs like these: specialised, optimised, fused."""
         return self.executor.graph_for(self.flat(inputs))
 
-    def flat(self, args: tuple[Any, ...]) -> list[Any]:
+    def flat(self, args: Args) -> list[Any]:
         """The graph's inputs from a call's arguments."""
         return list(args)
 
@@ -149,7 +150,7 @@ class TracedFunction(ScriptFunction):
         made.versions = {next(iter(self.versions)): made}
         return made
 
-    def version(self, flat: Sequence[Any], args: tuple[Any, ...]) -> TracedFunction:
+    def version(self, flat: Sequence[Any], args: Args) -> TracedFunction:
         """The trace for the shapes of arguments, made now if there was none."""
         kind = signature(flat)
         found = self.versions.get(kind)
@@ -160,7 +161,7 @@ class TracedFunction(ScriptFunction):
                 found.executor.plans = self.executor.plans
         return found
 
-    def flat(self, args: tuple[Any, ...]) -> list[Any]:
+    def flat(self, args: Args) -> list[Any]:
         return list(tree_flatten(args)[0])
 
 

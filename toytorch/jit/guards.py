@@ -20,6 +20,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Fn
 from toytorch.facts.package import is_ours
 from toytorch.jit.executor import exact, facts_of
 from toytorch.nn import Module
@@ -42,7 +43,7 @@ class GuardedState:
     getters  how to read its closure cells and globals
     """
 
-    def __init__(self, function: Callable[..., Any], module: Module | None = None) -> None:
+    def __init__(self, function: Fn, module: Module | None = None) -> None:
         self.function = function
         self.module = module
         self.names: set[str] = set()

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from toytorch.core.op import Op, registry
 from toytorch.facts.composed import Composed, facts_of
+from toytorch.facts.hints import Fn
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.asked import AskedNode, AskedValue, listed, named
@@ -123,7 +124,7 @@ class Node(AskedNode):
         inputs: list[Value],
         attributes: dict[str, Any] | None = None,
         source: Source | None = None,
-        function: Op | Callable[..., Any] | None = None,
+        function: Op | Fn | None = None,
     ) -> None:
         self.kind, self.inputs, self.source = kind, list(inputs), source
         self.attributes = attributes or {}
@@ -294,7 +295,7 @@ class Graph(Block):
         outputs: list[types.Type | tuple[types.Type, str]],
         attributes: dict[str, Any] | None = None,
         source: Source | None = None,
-        function: Op | Callable[..., Any] | None = None,
+        function: Op | Fn | None = None,
     ) -> Node:
         """A node that stands in no block yet, with outputs of the given types (and names)."""
         node = Node(kind, inputs, attributes, source, function)

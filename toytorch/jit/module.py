@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
+from toytorch.facts.hints import Fn
 from toytorch.jit import switch
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph
@@ -88,7 +89,7 @@ class ScriptMethod:
     On a module it is the compiled method, on the class the Python function.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Fn) -> None:
         self.function = function
 
     def __get__(self, module: ScriptModule | None, kind: type) -> Any:
@@ -103,7 +104,7 @@ class InModule(ScriptMethod):
     """`forward` of a compiled module: the compiled method, with its graph, where there is one."""
 
 
-def script_method(fn: Callable[..., Any]) -> Any:
+def script_method(fn: Fn) -> Any:
     """Marks a method of a ScriptModule of one's own as compiled, like `torch.jit.script_method`.
 
     >>> import toytorch as torch

@@ -12,11 +12,11 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import op_of
 from toytorch.nn import functional
@@ -116,7 +116,7 @@ def found_at(table: str, name: str) -> Any:
     return None if isinstance(found, type) else found  # an exception's class is no operation
 
 
-def where_is(function: Callable[..., Any]) -> list[str] | None:
+def where_is(function: Fn) -> list[str] | None:
     """Where an operation is found, as [table, name]; None for everything else."""
     for table, held in TABLES.items():
         for name, other in held.items():

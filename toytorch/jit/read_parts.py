@@ -10,6 +10,7 @@ from toytorch.facts import device as devices
 from toytorch.facts import dtype as dtypes
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Sizes
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.ir import Value
@@ -19,25 +20,7 @@ WORD = re.compile(r"[\w:.]+")
 CLASS = re.compile(r"__torch__\.[^\s,()\[\]?]*")
 NUMBERS = re.compile(r"-?\d+(?:, -?\d+)*")
 LEGACY: dict[str, dtype] = {d.legacy: d for d in vars(dtypes).values() if isinstance(d, dtype)}
-SIMPLE = {
-    t.name: t
-    for t in (
-        types.INT,
-        types.FLOAT,
-        types.BOOL,
-        types.COMPLEX,
-        types.STR,
-        types.NONE,
-        types.NUMBER,
-        types.DTYPE,
-        types.DEVICE,
-        types.LAYOUT,
-        types.ANY,
-        types.RANGE,
-        types.SLICE,
-        types.NEVER,
-    )
-}
+SIMPLE = types.SIMPLE | {t.name: t for t in (types.RANGE, types.SLICE, types.NEVER)}
 DEPTH = 50  # how deep brackets may stand in each other
 
 
@@ -164,8 +147,8 @@ class Line:
     def tensor_type(self, kind: dtype) -> types.Tensor:
         """`2, 3, strides=[3, 1], requires_grad=0, device=cpu)` behind the name of a dtype."""
         sizes = NUMBERS.match(self.text, self.at)
-        shape: tuple[int, ...] = ()
-        strides: tuple[int, ...] | None = None
+        shape: Sizes = ()
+        strides: Sizes | None = None
         requires_grad: bool | None = None
         if sizes is not None:
             shape = tuple(map(int, sizes[0].split(", ")))

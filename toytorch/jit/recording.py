@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.hints import Fn
 from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_unflatten
 from toytorch.facts.size import Size
 from toytorch.jit import types
@@ -94,13 +95,7 @@ class Recording:
         """Why there is no graph; empty if there is one."""
         return self.tracer.reason
 
-    def run(
-        self,
-        function: Callable[..., Any],
-        leaves: Sequence[Any],
-        spec: TreeSpec,
-        effects: SideEffects,
-    ) -> Any:
+    def run(self, function: Fn, leaves: Sequence[Any], spec: TreeSpec, effects: SideEffects) -> Any:
         """The result of the call."""
         self.leaves = list(leaves)
         args, kwargs = tree_unflatten(self.leaves, spec)

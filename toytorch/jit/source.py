@@ -23,36 +23,11 @@ from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import joined
 
 CONVERSIONS = {"Int": "int", "Float": "float", "Bool": "bool", "Complex": "complex", "str": "str"}
-RESERVED = frozenset(
-    (
-        *keyword.kwlist,
-        "torch",
-        "ops",
-        "print",
-        "int",
-        "float",
-        "bool",
-        "str",
-        "complex",
-        "range",
-        "getattr",
-        "isinstance",
-        "annotate",
-        "unchecked_cast",
-        "uninitialized",
-        "List",
-        "Dict",
-        "Tuple",
-        "Optional",
-        "Any",
-        "Tensor",
-        "inf",
-        "nan",
-        "math",
-        "object",
-        "number",
-    )
+NAMES = (
+    "torch ops print int float bool str complex range getattr isinstance annotate unchecked_cast "
+    "uninitialized List Dict Tuple Optional Any Tensor inf nan math object number"
 )
+RESERVED = frozenset((*keyword.kwlist, *NAMES.split()))
 INDEXED = ("aten::__getitem__.Tensor", "aten::__setitem__.Tensor")
 
 

@@ -25,7 +25,7 @@ from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.device import strided
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Args, Array, Fn, Kwargs, Sizes
 from toytorch.facts.pytree import TreeSpec, tree_flatten
 from toytorch.jit import interpreter, types
 from toytorch.jit.ir import Graph, Node, Value
@@ -96,9 +96,7 @@ class Replay(Tracer):
         self.conjugates.append(made._memory())
         return made
 
-    def on_create(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def on_create(self, function: Fn, args: Args, kwargs: Kwargs) -> Any:
         if kwargs.get("out") is not None:
             raise Untraceable("a new tensor is made in out=, wherever that lies")
         return super().on_create(function, args, kwargs)
@@ -208,7 +206,7 @@ def joint_graph(tracer: Replay, graph: Graph, copies: list[Any], grad: bool) -> 
     return made
 
 
-def laid_out(array: Array, strides: tuple[int, ...]) -> Any:
+def laid_out(array: Array, strides: Sizes) -> Any:
     """The elements in memory with other strides."""
     extent = sum((n - 1) * s for n, s in zip(array.shape, strides)) // array.itemsize + 1
     flat = np.empty(extent if array.size else 0, array.dtype)

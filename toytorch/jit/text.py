@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from toytorch.core.tensor import Tensor
-from toytorch.jit.ir import Block, Graph, Node, Value
+from toytorch.jit.ir import Block, Graph, Node
 
 
 def graph_text(graph: Graph, name: str = "graph") -> str:
     """The whole graph; groups of fused nodes follow it, each as a graph of its own."""
     groups: list[tuple[str, Graph]] = []
-    lines = [f"{name}({inputs_text(graph.inputs, len(name) + 1)}):"]
+    below = ",\n" + " " * (len(name) + 1)
+    lines = [f"{name}({below.join(map(repr, graph.inputs))}):"]
     lines += block_lines(graph, "  ", groups)
     lines += [f"  return ({', '.join('%' + v.name for v in graph.outputs)})"]
     text = "\n".join(lines) + "\n"
     for kind, inner in groups:
         text += f"with {graph_text(inner, f'{kind} = graph')}"
     return text
-
-
-def inputs_text(inputs: list[Value], indent: int) -> str:
-    """Inputs below each other."""
-    return (",\n" + " " * indent).join(map(repr, inputs))
 
 
 def block_lines(block: Block, indent: str, groups: list[tuple[str, Graph]]) -> list[str]:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state, warned
 from toytorch.facts.device import strided
 from toytorch.facts.dtype import int64
+from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from toytorch.jit import switch, types
 from toytorch.jit.function import TracedFunction, signature
@@ -168,7 +169,7 @@ def refuse_backward_hooks(mod: Module) -> None:
 
 
 def traced_function(
-    func: Callable[..., Any], args: tuple[Any, ...], name: str, owner: Module | None, strict: bool
+    func: Fn, args: Args, name: str, owner: Module | None, strict: bool
 ) -> TracedFunction:
     """Runs a function under the tracer."""
     flat, spec = tree_flatten(args)
@@ -382,7 +383,7 @@ class scoping:
             handle.remove()
 
 
-def by_position(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def by_position(func: Any, args: Args, kwargs: Kwargs) -> tuple[Any, ...]:
     """Arguments given by name, in the order of the function's parameters."""
     target = func.forward if isinstance(func, Module) else func
     bound = inspect.signature(target).bind(*args, **kwargs)
@@ -403,7 +404,7 @@ def parameter_names(func: Any, count: int) -> list[str]:
     return [p.name for p in found[:count]]
 
 
-def check(traced: TracedFunction, func: Any, args: tuple[Any, ...], tolerance: float) -> None:
+def check(traced: TracedFunction, func: Any, args: Args, tolerance: float) -> None:
     """Runs both once more with the same random numbers; a difference is an error or a warning."""
     places = random.places()
     copies = [tree_clone(args) for _ in range(2)]
@@ -461,7 +462,7 @@ def warn_of_chance(traced: TracedFunction) -> None:
         )
 
 
-def check_graph(traced: TracedFunction, args: tuple[Any, ...]) -> None:
+def check_graph(traced: TracedFunction, args: Args) -> None:
     """Traces once more: the operations must be the same."""
     if traced.again is None:
         return

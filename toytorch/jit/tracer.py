@@ -21,7 +21,7 @@ from toytorch.core import dispatch, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state, warned
-from toytorch.facts.hints import DType
+from toytorch.facts.hints import Args, DType, Fn, Kwargs
 from toytorch.facts.package import is_ours
 from toytorch.facts.pytree import tree_leaves
 from toytorch.facts.size import Size
@@ -231,7 +231,7 @@ class Tracer:
         if self.captured is None:
             warned.at_call((FROZEN if text == "value" else CONSTANT).format(what), TracerWarning)
 
-    def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+    def on_call(self, op: Op, args: Args, out: Any) -> Any:
         """An op was called."""
         if self.reason:
             return dispatch.call(op, plain(args), out)
@@ -244,7 +244,7 @@ class Tracer:
         self.record(op, "aten::" + op.name, args, result)
         return result
 
-    def into(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+    def into(self, op: Op, args: Args, out: Any) -> Any:
         """A call with out=: the op, and a write into what was given."""
         outs = list(out) if isinstance(out, (tuple, list)) else [out]
         if op.asks_gradients:
@@ -311,7 +311,7 @@ class Tracer:
         if last is not None and last.kind == "aten::copy_" and self.value_of(result) is last.output:
             last.attributes["_underived"] = kind
 
-    def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Any:
+    def on_inplace(self, op: Op, args: Args) -> Any:
         """An op wrote into its first argument."""
         if self.reason:
             return write.inplace(op, plain(args))
@@ -340,9 +340,7 @@ class Tracer:
         base = getattr(item, "_base", None)
         return any((item is t or base is t) and t._requires_grad for t in self.leaves)
 
-    def on_relaid(
-        self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def on_relaid(self, method: Fn, args: Args, kwargs: Kwargs) -> Any:
         """An input was given another layout, as by `squeeze_`: only a run can do that again."""
         if self.leave("a tensor is given another layout"):
             return method(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
@@ -382,9 +380,7 @@ class Tracer:
         with state.below(self):
             return self.on_create(function, (source,), {})
 
-    def on_create(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def on_create(self, function: Fn, args: Args, kwargs: Kwargs) -> Any:
         """A tensor was made of none: it is made again in every run, in `out` if that is given."""
         out = kwargs.get("out")
         takes = inspect.signature(function).parameters
@@ -490,7 +486,7 @@ class Tracer:
             self.bind(tensor, value)
         return result
 
-    def record(self, op: Op, kind: str, args: tuple[Any, ...], result: Any) -> None:
+    def record(self, op: Op, kind: str, args: Args, result: Any) -> None:
         """Adds the node of a call and binds its results."""
         inputs = [self.value_of(a) for a in args]
         for made in result if op.many else [result]:

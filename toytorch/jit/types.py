@@ -18,6 +18,7 @@ from toytorch.core.random import Generator
 from toytorch.core.tensor import Tensor as TensorClass
 from toytorch.facts.device import device, layout
 from toytorch.facts.dtype import dtype
+from toytorch.facts.hints import Sizes
 from toytorch.futures import Future as FutureClass
 
 
@@ -75,6 +76,8 @@ DEVICE, ANY, RANGE, SLICE = Simple("Device"), Simple("Any"), Simple("range"), Si
 LAYOUT = Simple("Layout")
 GENERATOR = Simple("Generator")
 NEVER = Simple("Never")  # of what is never looked at: a result before it is known
+NAMED = (INT, FLOAT, BOOL, COMPLEX, STR, NONE, NUMBER, ANY, DTYPE, DEVICE, LAYOUT)
+SIMPLE = {t.name: t for t in NAMED}  # by the words of signatures
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,8 @@ class Tensor(Type):
     """A tensor; None stands for what is not known."""
 
     dtype: dtype | None = None
-    shape: tuple[int, ...] | None = None
-    strides: tuple[int, ...] | None = None
+    shape: Sizes | None = None
+    strides: Sizes | None = None
     requires_grad: bool | None = None
     device: builtins.str = "cpu"
 

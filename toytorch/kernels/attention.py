@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels.batched_product import product_into
 from toytorch.kernels.copy import in_rows
 from toytorch.loops import Recipe, processor
@@ -118,7 +118,7 @@ class Scores:
         shape = (*self.q.shape[:3], self.k.shape[3])
         return blocks(shape, self.q.itemsize, self.causal)
 
-    def room(self, name: str, shape: tuple[int, ...]) -> Array:
+    def room(self, name: str, shape: Sizes) -> Array:
         """Memory for one array of a block."""
         size = math.prod(shape)
         held = self.memory.get(name)
@@ -222,7 +222,7 @@ def backward(
     return dq, dk, dv
 
 
-def swapped(shape: tuple[int, ...]) -> tuple[int, ...]:
+def swapped(shape: Sizes) -> tuple[int, ...]:
     """(B, H, L, E) as it lies where numbers of one row of all heads lie side by side."""
     return shape[0], shape[2], shape[1], shape[3]
 

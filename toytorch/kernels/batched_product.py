@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels import copy, tiled_product
 from toytorch.kernels.conv_tile import rows, table, tile
 from toytorch.kernels.tiled_product import ADDRESSES, FEWEST_OF_STACKS, PAGE, VECTORS, wide, zeros
@@ -68,7 +68,7 @@ def product_into(a: Array, b: Array, out: Array) -> Array:
     return np.matmul(a, b, out=out) if product(a, b, out) is None else out
 
 
-def rows_of(shape: tuple[int, ...], item: int) -> tuple[int, ...]:
+def rows_of(shape: Sizes, item: int) -> tuple[int, ...]:
     """The strides of an array in rows, of elements of so many bytes."""
     return tuple(item * math.prod(shape[d + 1 :]) for d in range(len(shape)))
 
@@ -93,7 +93,7 @@ def one_by_one(a: Array, b: Array, made: Array | None) -> Any:
 @functools.lru_cache(1024)
 def plan(
     kind: str,
-    shape: tuple[int, ...],
+    shape: Sizes,
     n: int,
     a: tuple[int, ...],
     b: tuple[int, ...],
@@ -161,7 +161,7 @@ def plan(
 
 
 def batches_of(
-    shape: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...]
+    shape: Sizes, a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...]
 ) -> list[Batch]:
     """The dimensions of a stack, those that lie side by side in all three as one.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
@@ -40,12 +40,12 @@ def movable(*arrays: Array) -> bool:
     )
 
 
-def around(shape: tuple[int, ...], d: int) -> tuple[int, int]:
+def around(shape: Sizes, d: int) -> tuple[int, int]:
     """The number of blocks before a dimension, and of elements behind each of its places."""
     return math.prod(shape[:d]), math.prod(shape[d + 1 :])
 
 
-def matched(shape: tuple[int, ...], wanted: tuple[int, ...], d: int) -> bool:
+def matched(shape: Sizes, wanted: Sizes, d: int) -> bool:
     """Whether indices of a shape lie beside the slices of an array along d: of the first dimension they
     may leave out the end."""
     return (
@@ -129,9 +129,7 @@ def few(how: str, a: Array, d: int, i: Array, other: Array) -> bool:
 
 
 @functools.lru_cache(512)
-def ready(
-    how: str, kind: str, item: int, shape: tuple[int, ...], wanted: tuple[int, ...], d: int
-) -> Any:
+def ready(how: str, kind: str, item: int, shape: Sizes, wanted: Sizes, d: int) -> Any:
     """The kernel for few indices as a builtin function of (array, indices, other, bad); None where
     there is none."""
     if (

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Shape, Sizes
 from toytorch.kernels import few_channels
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.conv_grid import Grid, fits, forward_grid, phases, run_of, vectors_of
@@ -42,9 +42,9 @@ UNITS = 8  # at least, for threads to share
 def forward(
     x: Array,
     w: Array,
-    stride: Sequence[int],
+    stride: Shape,
     padding: Sizes,
-    dilation: Sequence[int],
+    dilation: Shape,
     groups: int,
     bias: Array | None = None,
 ) -> Any:
@@ -58,13 +58,7 @@ def forward(
 
 
 def input_gradient(
-    g: Array,
-    w: Array,
-    sizes: Sizes,
-    stride: Sequence[int],
-    padding: Sizes,
-    dilation: Sequence[int],
-    groups: int,
+    g: Array, w: Array, sizes: Sizes, stride: Shape, padding: Sizes, dilation: Shape, groups: int
 ) -> Any:
     """The gradient (N, C, *sizes) of the input: also the transposed convolution of g."""
     if not fits(g, w, w.shape[1] * groups, groups):
@@ -89,7 +83,7 @@ class Job:
     runs   for each part, which taps (groups, kh, kw, …) it takes of the weights
     """
 
-    shape: tuple[int, ...]
+    shape: Sizes
     last: bool
     runs: tuple[tuple[slice, slice, slice], ...]
     lanes: int
@@ -193,11 +187,11 @@ class Layout:
     """A unit of input images of a size in lines of a length, `left` zeros at their start; output
     images of a shape with `wide` channels each."""
 
-    size: tuple[int, ...]
+    size: Sizes
     line: int
     left: int
     wide: int
-    shape: tuple[int, ...]
+    shape: Sizes
     groups: int
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Shape, Sizes
 from toytorch.kernels.memory_format import WORDS as TURNING
 from toytorch.kernels.memory_format import transposition
 from toytorch.loops.llvm.builder import BLOCK
@@ -157,9 +157,7 @@ def known(kind: np.dtype[Any]) -> bool:
     return kind.itemsize in (1, 2, 4, 8, 16) and not kind.hasobject
 
 
-def steps(
-    shape: Sequence[int], to: Sequence[int], source: Sequence[int]
-) -> list[tuple[int, int, int]]:
+def steps(shape: Shape, to: Sequence[int], source: Sequence[int]) -> list[tuple[int, int, int]]:
     """(size, step in `to`, step in `source`) of the dimensions, in the order in which the first
     array lies; those that lie side by side in both are one."""
     found = sorted(((n, t, s) for n, t, s in zip(shape, to, source) if n > 1), key=lambda d: -d[1])
@@ -174,7 +172,7 @@ def steps(
 @functools.lru_cache(1024)
 def plan(
     item: int,
-    shape: tuple[int, ...],
+    shape: Sizes,
     to: tuple[int, ...],
     source: tuple[int, ...],
     places: tuple[int, int] = (0, 0),

@@ -9,13 +9,12 @@ small addition a tenth of its time.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from functools import cache as once
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Fn
 from toytorch.kernels.copy import in_rows
 from toytorch.loops import Recipe, run
 from toytorch.loops.elementwise import Loop, order_in_memory
@@ -152,7 +151,7 @@ class Shared:
         return made.transpose(back)
 
 
-def stub(plain: Any, large: Shared | Callable[..., Any]) -> Any:
+def stub(plain: Any, large: Shared | Fn) -> Any:
     """A function that calls `large` where arrays are large and either threads share the work or the
     two arrays differ in shape or order, else `plain`."""
     words = {

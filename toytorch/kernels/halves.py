@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels.convert import cast
 
 LEVELS, STEP = 8, 16  # of the sums of `cascade`
@@ -255,7 +255,7 @@ def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -
     return (made.astype(half).reshape(shape),)
 
 
-def layer_weight(g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: Array) -> Any:
+def layer_weight(g: Array, a: Array, shape: Sizes, mean: Array, rstd: Array) -> Any:
     """The gradients of weight and bias of layer norm, added up row after row; or None."""
     half = a.dtype
     if any(v.dtype != half for v in (g, mean, rstd)):

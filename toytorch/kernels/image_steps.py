@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from toytorch.facts.hints import Shape
 from toytorch.kernels.chain import Step
 from toytorch.kernels.copy import inner_of, kernel
 from toytorch.kernels.memory_format import transposition
@@ -18,14 +19,7 @@ Dim = tuple[int, int, int]  # a size, and the steps in what is written and in wh
 
 
 def pack(
-    source: str,
-    images: Sequence[int],
-    last: bool,
-    item: int,
-    to: str,
-    line: int,
-    left: int,
-    wide: int,
+    source: str, images: Shape, last: bool, item: int, to: str, line: int, left: int, wide: int
 ) -> Step:
     """Images (n, C, H, W), with their channels last or not, into (n, H, line, wide): `left` pixels
     from the beginning of a line."""
@@ -47,7 +41,7 @@ def pack(
     return transpose(item, (*outer, *lines, c, w, pixel, plane), places)
 
 
-def unpack(source: str, images: Sequence[int], last: bool, item: int, to: str, wide: int) -> Step:
+def unpack(source: str, images: Shape, last: bool, item: int, to: str, wide: int) -> Step:
     """Lines (n, H, W, wide) into images (n, C, H, W), with their channels last or not."""
     n, c, h, w = images
     pixel, plane = wide * item, h * w * item

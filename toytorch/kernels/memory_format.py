@@ -7,13 +7,12 @@ Images in rows are transposed in blocks on their way to kernels that want channe
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Shape
 from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.processor import LINE
@@ -49,7 +48,7 @@ def channels_last(a: Any) -> bool:
     return not a.flags.c_contiguous or (c == 1 and a.strides[1] == a.itemsize and h * w > 1)
 
 
-def empty_images(shape: Sequence[int], kind: npt.DTypeLike, last: bool) -> Any:
+def empty_images(shape: Shape, kind: npt.DTypeLike, last: bool) -> Any:
     """New images (N, C, H, W) in either order of memory."""
     if not last:
         return np.empty(shape, kind)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels.copy import in_rows
 from toytorch.kernels.memory_format import channels_last, empty_images
 from toytorch.loops import Recipe, processor
@@ -113,14 +113,14 @@ def few(a: Array, *of_channels: Array | None) -> bool:
 
 
 @functools.lru_cache(256)
-def batch_ready(kind: str, shape: tuple[int, ...], eps: float) -> Any:
+def batch_ready(kind: str, shape: Sizes, eps: float) -> Any:
     """The kernel of `batch` for few images of a shape, as a builtin function."""
     (n, c), p = shape[:2], math.prod(shape[2:])
     return ready(BATCH[False], kind, ((n, c, p), (c,), (c,), (c,), (n, c, p), (c,), (c,)), eps)
 
 
 @functools.lru_cache(256)
-def known_ready(kind: str, shape: tuple[int, ...], eps: float) -> Any:
+def known_ready(kind: str, shape: Sizes, eps: float) -> Any:
     """The kernel of `known` for images of a shape."""
     (n, c), p = shape[:2], math.prod(shape[2:])
     return ready(KNOWN, kind, ((n, c, p), (n, c, p), (c,), (c,), (c,), (c,)), eps)
@@ -266,7 +266,7 @@ def _group_weight(w: Array | None, a: Array, groups: int, value: float = 1) -> A
 
 
 @functools.lru_cache(256)
-def group_ready(kind: str, shape: tuple[int, ...], groups: int, eps: float) -> Any:
+def group_ready(kind: str, shape: Sizes, groups: int, eps: float) -> Any:
     """The kernel of `group` for few images of a shape."""
     each = shape[1] // groups
     (n, g), x = (shape[0], groups), (shape[0], groups, each, math.prod(shape[2:]))
@@ -402,7 +402,7 @@ def layer_input(g: Array, a: Array, w: Array | None, mean: Array, rstd: Array) -
     return (made,)
 
 
-def layer_weight(g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: Array) -> Any:
+def layer_weight(g: Array, a: Array, shape: Sizes, mean: Array, rstd: Array) -> Any:
     """The gradients of weight and bias of layer norm, or None."""
     if a.dtype.itemsize == 2:
         from toytorch.kernels import halves  # whose modules nobody else needs at the start
@@ -418,7 +418,7 @@ def layer_weight(g: Array, a: Array, shape: tuple[int, ...], mean: Array, rstd: 
 
 
 def layer_backward(
-    g: Array, a: Array, shape: tuple[int, ...], w: Array | None, mean: Array, rstd: Array
+    g: Array, a: Array, shape: Sizes, w: Array | None, mean: Array, rstd: Array
 ) -> Any:
     """The gradients of x, weight and bias of layer norm in one pass over memory, or None.
 

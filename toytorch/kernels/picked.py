@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
@@ -37,7 +37,7 @@ def likelihoods(logs: Array, target: Array, weight: Array | None, ignore: int) -
 
 
 def put_likelihoods(
-    g: Array, shape: tuple[int, ...], target: Array, weight: Array | None, ignore: int, total: Array
+    g: Array, shape: Sizes, target: Array, weight: Array | None, ignore: int, total: Array
 ) -> Any:
     """-g·w[t] / total at the place of each target, zeros elsewhere, for one g or that of each; or
     None. The targets are known to be classes."""
@@ -66,9 +66,7 @@ def taken(rows: Array, target: Array, weights: list[Array]) -> bool:
 
 
 @functools.lru_cache(256)
-def ready(
-    how: str, kind: str, shape: tuple[int, ...], ignore: int, weighted: bool, each: bool
-) -> ArrayCall:
+def ready(how: str, kind: str, shape: Sizes, ignore: int, weighted: bool, each: bool) -> ArrayCall:
     """The kernel for rows of one shape, as a function of the rows, the targets, the weights if there
     are some, two further arrays and one number that is set where a target is no class."""
     count, classes, *rest = shape

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Shape, Sizes
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.image_steps import pack, unpack
 from toytorch.kernels.memory_format import channels_last, chunk_of, empty_images, in_order, plain
@@ -171,7 +171,7 @@ def fits(a: Any) -> bool:
 def pooled(
     rule: str,
     ranges: tuple[Array, Array],
-    steps: Sequence[int],
+    steps: Shape,
     source: Any,
     places: Any,
     made: Any,
@@ -218,7 +218,7 @@ def step_of(
     images: tuple[int, int],
     source: Sequence[int],
     made: Sequence[int],
-    steps: Sequence[int],
+    steps: Shape,
     names: dict[str, str],
 ) -> Step:
     """The kernel over (N, C) images of these sizes, with the names of its arrays."""
@@ -309,12 +309,7 @@ def coverings(
 
 
 def max_pool(
-    a: Any,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    out: Sequence[int],
+    a: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, out: Shape
 ) -> Any:
     """(maxima, their places in the flattened image) of windows, or None."""
     if not fits(a):
@@ -330,10 +325,10 @@ def few(
     rule: str,
     shape: Sizes,
     kind: str,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     out: Sizes,
     factor: Any = None,
 ) -> Any:
@@ -368,7 +363,7 @@ def few(
     return maxima
 
 
-def images(shape: Sequence[int], kind: Any, last: bool) -> Any:
+def images(shape: Shape, kind: Any, last: bool) -> Any:
     return empty_images(shape, kind, True) if last else np.empty(shape, kind)
 
 
@@ -391,14 +386,7 @@ def max_pool_backward(
     return made
 
 
-def mean_pool(
-    a: Any,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    out: Sequence[int],
-    factor: Any,
-) -> Any:
+def mean_pool(a: Any, kernel: Shape, stride: Shape, padding: Shape, out: Shape, factor: Any) -> Any:
     """The sums of windows times their factors (H', W'), or None."""
     if not fits(a):
         return None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import SMALLEST
@@ -31,7 +31,7 @@ SUMS = {
 COLUMNS = (SUMS["sk"], SUMS["ksk"])
 
 
-def grouped(shape: tuple[int, ...], gone: Collection[int]) -> tuple[str, list[int]]:
+def grouped(shape: Sizes, gone: Collection[int]) -> tuple[str, list[int]]:
     """Dimensions that lie together as one: "s" for those that are reduced, "k" for the others."""
     pattern, sizes = "", list[int]()
     for d, n in enumerate(shape):
@@ -45,7 +45,7 @@ def grouped(shape: tuple[int, ...], gone: Collection[int]) -> tuple[str, list[in
 
 
 @functools.lru_cache(4096)
-def plan(shape: tuple[int, ...], over: tuple[int, ...]) -> tuple[Any, ...]:
+def plan(shape: Sizes, over: tuple[int, ...]) -> tuple[Any, ...]:
     """The recipe, the sizes of the groups of dimensions, those that are kept, and all that are."""
     pattern, sizes = grouped(shape, over)
     kept = [n for letter, n in zip(pattern, sizes) if letter == "k"]
@@ -93,7 +93,7 @@ def total(a: Array, over: tuple[int, ...] | None = None, mean: bool = False) -> 
     return made
 
 
-def in_blocks(sizes: tuple[int, ...], a: Array) -> tuple[tuple[int, ...], Array]:
+def in_blocks(sizes: Sizes, a: Array) -> tuple[tuple[int, ...], Array]:
     """Columns of float64 with many rows become sums of blocks of rows, whose roundings do not add up
     as those of one long sum would; float32 is added in float64 anyway."""
     *outer, n, inner = sizes
@@ -111,7 +111,7 @@ def most_even(n: int) -> int:
     return next(k for k in range(math.isqrt(n), 0, -1) if n % k == 0)
 
 
-def repeat(number: Array, shape: tuple[int, ...]) -> Any:
+def repeat(number: Array, shape: Sizes) -> Any:
     """An array of a shape whose every element is the one of an array without dimensions; None for
     an array that has some. (`np.broadcast_to` takes six times as long.)"""
     if number.ndim:
@@ -148,7 +148,7 @@ def everything(flat: Array) -> Any:
     return made
 
 
-def spread_mean(g: Array, shape: tuple[int, ...], over: tuple[int, ...], keepdim: bool) -> Any:
+def spread_mean(g: Array, shape: Sizes, over: tuple[int, ...], keepdim: bool) -> Any:
     """The gradient of a mean over some dimensions, in a tuple; or None."""
     if g.dtype.char not in "fd":
         return None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels.norm import fits
 from toytorch.loops import Recipe
 from toytorch.loops.runtime.jit import SMALLEST
@@ -44,7 +44,7 @@ def rms_norm_input(g: Array, a: Array, w: Array | None, r: Array) -> Any:
     return (made,)
 
 
-def rms_norm_weight(g: Array, a: Array, shape: tuple[int, ...], r: Array) -> Any:
+def rms_norm_weight(g: Array, a: Array, shape: Sizes, r: Array) -> Any:
     """The gradient of the weight, in a tuple, or None."""
     if not fits(a, g, r):
         return None

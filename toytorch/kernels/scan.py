@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels.by_index import around, element_type
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
@@ -62,7 +62,7 @@ def running(what: str, a: Array, d: int) -> Any:
 
 
 @functools.lru_cache(256)
-def ready(what: str, kind: str, shape: tuple[int, ...], d: int) -> Any:
+def ready(what: str, kind: str, shape: Sizes, d: int) -> Any:
     """The kernel for few numbers of one shape: a builtin function of both arrays."""
     blocks, inner = around(shape, d)
     total = -(-blocks // ROWS) if inner == 1 else blocks * -(-inner // COLUMNS)
@@ -83,7 +83,7 @@ def running_extreme(most: bool, a: Array, d: int) -> Any:
 
 
 @functools.lru_cache(256)
-def extreme_call(what: str, kind: str, shape: tuple[int, ...], d: int) -> ArrayCall:
+def extreme_call(what: str, kind: str, shape: Sizes, d: int) -> ArrayCall:
     """The kernel for arrays of one shape."""
     blocks, inner = around(shape, d)
     total = -(-blocks // ROWS) if inner == 1 else blocks * -(-inner // COLUMNS)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels.mersenne import in_c
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.llvm.builder import Builder
@@ -101,7 +101,7 @@ def ready(
     name: str,
     numbers: tuple[float, ...],
     kind: str,
-    shapes: tuple[tuple[int, ...], ...],
+    shapes: tuple[Sizes, ...],
 ) -> tuple[tuple[int, ...], ArrayCall] | None:
     """The shape of the result of `each`, and its kernel for arrays of these shapes."""
     if not works():

@@ -10,14 +10,14 @@ op then says it in the array module's own functions.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from typing import Any
 
+from toytorch.facts.hints import Fn
 from toytorch.kernels import matmul, norm, reduce, rows, softmax, tiled_product
 from toytorch.loops import Recipe
 
 
-def later(module: str, name: str) -> Callable[..., Any]:
+def later(module: str, name: str) -> Fn:
     """A kernel of a module that is imported when it is first asked for."""
 
     def first(*args: Any) -> Any:
@@ -58,7 +58,7 @@ LATER = {
     "windows": "largest_of_windows mean_of_windows mean_of_windows_backward put_at_places",
 }
 HALVES = "batch_norm embedding_dense_backward log_softmax logsumexp nll_loss nll_loss_backward pow"
-KERNELS: dict[str, Callable[..., Any]] = {
+KERNELS: dict[str, Fn] = {
     **{name: later(module, name) for module, names in LATER.items() for name in names.split()},
     **{f"halves {name}": later("halves", name) for name in HALVES.split()},
     "add_rows": rows.add_rows,

@@ -27,13 +27,13 @@ import copy
 import functools
 import linecache
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.facts import syntax
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Args, Array, Fn, Sizes
 from toytorch.loops import Recipe
 from toytorch.loops.elementwise import Loop, order_in_memory
 from toytorch.loops.language.functions import FUNCTIONS
@@ -69,7 +69,7 @@ def quotient(a: float, b: float) -> float:
         return float(np.divide(a, b))
 
 
-FOLDED: dict[type, Callable[..., Any]] = {
+FOLDED: dict[type, Fn] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
     ast.Mult: lambda a, b: a * b,
@@ -534,7 +534,7 @@ class OnePass:
             made = self.by_kind(rows, key, shape)
         return self.spread(args, out) if made is None and self.tensors > 1 else made
 
-    def turned(self, order: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+    def turned(self, order: tuple[int, ...], args: Args) -> Any:
         """The result for operands seen in the order of the first one's memory, turned back."""
         rank = len(order)
         made = self(
@@ -542,7 +542,7 @@ class OnePass:
         )
         return None if made is None else made.transpose([order.index(d) for d in range(rank)])
 
-    def spread(self, args: tuple[Any, ...], out: Array | None) -> Any:
+    def spread(self, args: Args, out: Array | None) -> Any:
         """The result for operands of several shapes, by one loop, or None."""
         given, shape = args[: self.tensors], args[0].shape
         for a in given:
@@ -573,7 +573,7 @@ class OnePass:
         return made
 
     def plan(
-        self, args: tuple[Any, ...], shapes: list[tuple[int, ...]], kind: np.dtype[Any]
+        self, args: Args, shapes: list[Sizes], kind: np.dtype[Any]
     ) -> tuple[tuple[int, ...], Any] | None:
         """The shape of the result for operands in rows, and the loop as a call of it and these."""
         try:
@@ -593,7 +593,7 @@ class OnePass:
         like = [np.empty(sizes, kind), *(np.empty([sizes[d] for d in own], kind) for own in owns)]
         return whole, laid(recipe, *like, numbers=tuple(map(float, used.values())))
 
-    def of_one(self, args: tuple[Any, ...]) -> Any:
+    def of_one(self, args: Args) -> Any:
         """The result for operands without dimensions, or None."""
         arrays = [a for a in args if a.__class__ is np.ndarray]
         if any(a.ndim for a in arrays):
@@ -683,9 +683,7 @@ class OnePass:
         return self.kinds[key]
 
 
-def joined(
-    whole: tuple[int, ...], shapes: Sequence[tuple[int, ...]]
-) -> tuple[list[int], list[list[int]]]:
+def joined(whole: tuple[int, ...], shapes: Sequence[Sizes]) -> tuple[list[int], list[list[int]]]:
     """The sizes of a shape's dimensions, those that go together as one, and which of these each operand
     has that is broadcast to it.
 
@@ -707,7 +705,7 @@ def joined(
     return sizes, [[d for d, has in enumerate(owners) if has[k]] for k in range(len(shapes))]
 
 
-def repeats(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+def repeats(shape: Sizes, whole: tuple[int, ...]) -> bool:
     """Whether an array of one shape, broadcast against another, adds nothing to that.
 
     >>> repeats((5,), (2, 5)), repeats((5,), (5, 1)), repeats((1, 1), (5,))

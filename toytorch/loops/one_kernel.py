@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import ArrayModule
+from toytorch.facts.hints import Args, ArrayModule, Sizes
 from toytorch.loops.formula import Formula, Renamed, names_in, safe
 from toytorch.loops.language.program import Program
 from toytorch.loops.language.steps import Unsupported
@@ -30,9 +30,7 @@ NUMBERS = (bool, int, float, np.number)
 Operand = tuple[str, tuple[str, ...], str]
 
 
-def order_of(
-    shape: tuple[int, ...], operands: list[Any]
-) -> tuple[tuple[int, ...], list[int] | None]:
+def order_of(shape: Sizes, operands: list[Any]) -> tuple[tuple[int, ...], list[int] | None]:
     """The shape of the memory for a result, and how it is transposed to lie as the first operand of
     its shape does; None where it lies in rows."""
     first = next((a for a in operands if a.shape == shape), None)
@@ -77,9 +75,7 @@ UNKNOWN: Any = object()
 class Planned:
     """A launch for operands such as one call had, and how its result is made."""
 
-    def __init__(
-        self, launch: cuda.Launch, type: np.dtype[Any], shape: tuple[int, ...], order: Any
-    ) -> None:
+    def __init__(self, launch: cuda.Launch, type: np.dtype[Any], shape: Sizes, order: Any) -> None:
         self.launch, self.type, self.shape, self.order = launch, type, shape, order
 
 
@@ -143,7 +139,7 @@ class OneKernel:
         planned.launch([made, *arrays], numbers)
         return made
 
-    def plan(self, xp: ArrayModule, args: tuple[Any, ...], out: Any) -> Planned | None:
+    def plan(self, xp: ArrayModule, args: Args, out: Any) -> Planned | None:
         """What a call with such arguments needs, or None."""
         arrays: dict[str, Any] = {}
         numbers: list[str] = []

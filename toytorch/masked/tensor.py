@@ -13,7 +13,8 @@ from toytorch import overrides
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import warned
-from toytorch.facts.hints import DType
+from toytorch.facts.hints import Args, DType, Fn, Kwargs
+from toytorch.facts.parts import of_part
 from toytorch.ops.operators import SPECIAL
 
 __all__ = ["MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"]
@@ -95,14 +96,7 @@ class MaskedTensor(Tensor):
     is_leaf = property(lambda self: self._masked_data.is_leaf)
     grad_fn = property(lambda self: self._masked_data.grad_fn)
 
-    @property
-    def requires_grad(self) -> bool:
-        """Whether gradients are wanted."""
-        return self._masked_data.requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self._masked_data.requires_grad = value
+    requires_grad = of_part("_masked_data.requires_grad", "Whether gradients are wanted.", True)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Says whether gradients are wanted; in place."""
@@ -144,11 +138,7 @@ class MaskedTensor(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls,
-        func: Callable[..., Any],
-        types: object,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        cls, func: Fn, types: object, args: Args = (), kwargs: Kwargs | None = None
     ) -> Any:
         return answer(func, args, kwargs or {})
 
@@ -212,7 +202,7 @@ def _rows(data: Tensor, mask: Tensor) -> str:
 # -- functions -----------------------------------------------------------------------------------
 
 
-def answer(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def answer(func: Fn, args: Args, kwargs: Kwargs) -> Any:
     """What a function makes of arguments among which are masked tensors."""
     name = str(getattr(func, "__name__", ""))
     if not args and "input" in kwargs:
@@ -266,9 +256,7 @@ def data_of(value: Any) -> Any:
     return value._masked_data if is_masked_tensor(value) else value
 
 
-def gradients(
-    func: Callable[..., Any], outputs: Any, inputs: Any, *args: Any, **kwargs: Any
-) -> Any:
+def gradients(func: Fn, outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
     """`torch.autograd.grad`: the gradient of a masked input has its mask."""
     found = func(data_of(outputs), data_of(inputs), *map(data_of, args), **kwargs)
     asked = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
@@ -286,9 +274,7 @@ def both(function: Callable[[Tensor], Any], masked: MaskedTensor) -> Any:
     return _made(data, mask)
 
 
-def pointwise(
-    func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> MaskedTensor:
+def pointwise(func: Fn, name: str, args: Args, kwargs: Kwargs) -> MaskedTensor:
     """An op of single elements; where there are two masks they must be one."""
     masked = [a for a in args if is_masked_tensor(a)]
     mask = masked[0]._masked_mask
@@ -350,7 +336,7 @@ def softmax(
     return _made(made, input._masked_mask)
 
 
-def where(func: Callable[..., Any], condition: Tensor, input: Any, other: Any) -> MaskedTensor:
+def where(func: Fn, condition: Tensor, input: Any, other: Any) -> MaskedTensor:
     """Elements of one or the other, with their masks."""
     pair = [
         t if is_masked_tensor(t) else _made(t, torch.ones_like(t, dtype=torch.bool))

@@ -15,8 +15,9 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable
 from typing import Any
+
+from toytorch.facts.hints import Args, Fn
 
 Process = Any  # which every way to start processes has its own class of
 
@@ -55,7 +56,7 @@ class ProcessExitedException(ProcessException):
         return made, (*given, self.exit_code, self.signal_name)
 
 
-def _wrap(fn: Callable[..., Any], rank: int, args: tuple[Any, ...], error_file: str) -> None:
+def _wrap(fn: Fn, rank: int, args: Args, error_file: str) -> None:
     """What a process runs: its error goes to a file."""
     try:
         fn(rank, *args)
@@ -147,8 +148,8 @@ class SpawnContext(ProcessContext):
 
 
 def start_processes(
-    fn: Callable[..., Any],
-    args: tuple[Any, ...] = (),
+    fn: Fn,
+    args: Args = (),
     nprocs: int = 1,
     join: bool = True,
     daemon: bool = False,
@@ -174,8 +175,8 @@ def start_processes(
 
 
 def spawn(
-    fn: Callable[..., Any],
-    args: tuple[Any, ...] = (),
+    fn: Fn,
+    args: Args = (),
     nprocs: int = 1,
     join: bool = True,
     daemon: bool = False,

@@ -18,7 +18,7 @@ from typing import Any
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Device, DType
+from toytorch.facts.hints import Device, DType, Shape
 from toytorch.nested.jagged import (
     NestedTensor,
     jagged_from_list,
@@ -199,9 +199,7 @@ def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     return nested_view_from_values_offsets(tensor.masked_select(mask), offsets)
 
 
-def to_padded_tensor(
-    input: object, padding: float, output_size: Sequence[int] | None = None
-) -> Tensor:
+def to_padded_tensor(input: object, padding: float, output_size: Shape | None = None) -> Tensor:
     """A dense tensor of the parts, filled up with `padding` to the size of the largest.
 
     Raises RuntimeError if `output_size` (strided layout) is too small.

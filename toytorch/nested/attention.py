@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import toytorch as torch
+from toytorch.facts.hints import Fn
 from toytorch.nested.jagged import NestedTensor, nested_view_from_values_offsets_lengths
 
 
@@ -38,7 +38,7 @@ def refuse(query: Any, key: Any, value: Any, attn_mask: object) -> None:
 
 
 def jagged_attention(
-    func: Callable[..., Any],
+    func: Fn,
     query: Any,
     key: Any,
     value: Any,

@@ -20,7 +20,7 @@ from typing import Any
 import toytorch as torch
 from toytorch import overrides
 from toytorch.core.tensor import Tensor, new
-from toytorch.facts.hints import Device, DType
+from toytorch.facts.hints import Args, Device, DType, Fn, Kwargs, Shape
 from toytorch.facts.parts import of_part
 from toytorch.facts.size import Size, wrap_dim
 from toytorch.symbolic import RaggedSize
@@ -203,7 +203,7 @@ class NestedTensor(Tensor):
             self._values.is_contiguous(memory_format=memory_format)
         )
 
-    def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
+    def to_padded_tensor(self, padding: float, output_size: Shape | None = None) -> Tensor:
         """A dense tensor, filled up where parts are shorter."""
         if self._lengths is not None:
             raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
@@ -218,14 +218,7 @@ class NestedTensor(Tensor):
 
     # -- history, which is the values' -----------------------------------------------------------
 
-    @property
-    def requires_grad(self) -> bool:
-        """Whether gradients are wanted."""
-        return self._values.requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self._values.requires_grad = value
+    requires_grad = of_part("_values.requires_grad", "Whether gradients are wanted.", True)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Says whether gradients are wanted; in place."""
@@ -322,11 +315,7 @@ class NestedTensor(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls,
-        func: Callable[..., Any],
-        types: object,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        cls, func: Fn, types: object, args: Args = (), kwargs: Kwargs | None = None
     ) -> Any:
         from toytorch.nested.jagged_rules import answer  # which needs this class
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.facts.size import wrap_dim
 from toytorch.nested.jagged import NestedTensor, like, to_padded
 from toytorch.nested.jagged_rules import name_of, pointwise, rule
@@ -33,11 +34,7 @@ def _number(kind: str, dtype: Any) -> float:
 
 @rule("sum", "prod", "any", "all", "min", "max", "amin", "amax", "argmin", "argmax")
 def reduced(
-    func: Callable[..., Any],
-    input: NestedTensor,
-    dim: object = None,
-    keepdim: bool = False,
-    **kwargs: object,
+    func: Fn, input: NestedTensor, dim: object = None, keepdim: bool = False, **kwargs: object
 ) -> Any:
     """Over all elements, or over some dimensions."""
     name = name_of(func)
@@ -51,7 +48,7 @@ def reduced(
 
 
 def over(
-    func: Callable[..., Any],
+    func: Fn,
     name: str,
     neutral: Any,
     input: NestedTensor,
@@ -101,11 +98,7 @@ def mapped(found: Any, make: Callable[[Tensor], Any]) -> Any:
 
 @rule("mean")
 def mean(
-    func: Callable[..., Any],
-    input: NestedTensor,
-    dim: object = None,
-    keepdim: bool = False,
-    **kwargs: object,
+    func: Fn, input: NestedTensor, dim: object = None, keepdim: bool = False, **kwargs: object
 ) -> Any:
     """The mean; over the ragged dimension, each part's sum by its own length."""
     if dim is None or dim in ((), []):

@@ -15,6 +15,7 @@ import toytorch as torch
 from toytorch import overrides
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.size import Size, wrap_dim
 from toytorch.nested.jagged import NestedTensor, from_padded, jagged_from_list, like, to_padded
 from toytorch.ops.operators import SPECIAL
@@ -46,7 +47,7 @@ def checked(made: Rule, schema: str) -> Rule:
     """A rule that refuses nested tensors with room between parts, or ragged elsewhere."""
     first = schema.partition("(")[2]
 
-    def asked(func: Callable[..., Any], input: object, *args: object, **kwargs: object) -> Any:
+    def asked(func: Fn, input: object, *args: object, **kwargs: object) -> Any:
         if (
             not isinstance(input, NestedTensor)
             or input._lengths is not None
@@ -60,7 +61,7 @@ def checked(made: Rule, schema: str) -> Rule:
     return asked
 
 
-def answer(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def answer(func: Any, args: Args, kwargs: Kwargs) -> Any:
     """What a function makes of arguments among which are nested tensors."""
     name = name_of(func)
     if name == "__get__":
@@ -100,9 +101,7 @@ def agree(a: NestedTensor, size: Sequence[Any]) -> bool:
     return len(size) >= len(mine) and all(s == m or s == -1 for m, s in zip(mine, size))
 
 
-def pointwise(
-    func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def pointwise(func: Fn, name: str, args: Args, kwargs: Kwargs) -> Any:
     """An op of single elements: on the values, to which dense operands are fitted."""
     given = [*args, *kwargs.values()]
     if any(isinstance(a, RaggedSize) for a in given):
@@ -145,7 +144,7 @@ def mismatch(name: str, a: object, b: object) -> RuntimeError:
     )
 
 
-def dense(nested: NestedTensor, t: Tensor, name: str, args: tuple[Any, ...]) -> Tensor:
+def dense(nested: NestedTensor, t: Tensor, name: str, args: Args) -> Tensor:
     """A dense operand as values that lie beside those of a nested tensor."""
     if t.dim() > nested.dim():
         raise NotImplementedError(  # as in PyTorch
@@ -169,7 +168,7 @@ def values_of(a: Any) -> Any:
     return a._values if isinstance(a, NestedTensor) else a
 
 
-def through(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+def through(func: Fn, *args: object, **kwargs: object) -> Any:
     """A function of the values, and of what else it is given; results of it are nested."""
     first = next(a for a in (*args, *kwargs.values()) if isinstance(a, NestedTensor))
 
@@ -208,7 +207,7 @@ rule(
     "to", *names("float double half bfloat16 int long short char byte bool cfloat cdouble cpu cuda")
 )
 @rule("pin_memory", "type_as")
-def converted(func: Callable[..., Any], input: Tensor, *args: object, **kwargs: object) -> Any:
+def converted(func: Fn, input: Tensor, *args: object, **kwargs: object) -> Any:
     """Values of another type or on another device, where the lengths go with them."""
     if not isinstance(input, NestedTensor):  # dense.to(nested)
         return func(input, *map(values_of, args), **kwargs)
@@ -237,18 +236,14 @@ def on_device(input: NestedTensor, values: Tensor) -> NestedTensor:
 
 
 @rule(*(f"{n}_like" for n in names("empty ones zeros full rand randn randint")))
-def made_like(
-    func: Callable[..., Any], input: NestedTensor, *args: object, **kwargs: object
-) -> NestedTensor:
+def made_like(func: Fn, input: NestedTensor, *args: object, **kwargs: object) -> NestedTensor:
     """A new nested tensor of the same lengths."""
     kwargs.pop("layout", None)
     return on_device(input, func(input._values, *args, **kwargs))
 
 
 @rule("new_empty", "new_zeros", "new_ones", "new_full")
-def new_(
-    func: Callable[..., Any], input: NestedTensor, size: object, *args: object, **kwargs: object
-) -> Any:
+def new_(func: Fn, input: NestedTensor, size: object, *args: object, **kwargs: object) -> Any:
     """A number of the type of a nested tensor."""
     if size not in ((), []):
         raise RuntimeError("new_empty() not supported for NJT with shape != ()")
@@ -256,9 +251,7 @@ def new_(
 
 
 @rule("clone", "contiguous")
-def clone(
-    func: Callable[..., Any], input: NestedTensor, memory_format: object = None
-) -> NestedTensor:
+def clone(func: Fn, input: NestedTensor, memory_format: object = None) -> NestedTensor:
     """A copy; one that is contiguous leaves no room between parts."""
     if name_of(func) == "contiguous" and input.is_contiguous():
         return input
@@ -271,16 +264,14 @@ def clone(
 
 @rule("zero_", "fill_", "uniform_", "normal_", "random_", "exponential_", "bernoulli_", "apply_")
 @rule("share_memory_", "dropout_")
-def in_place(
-    func: Callable[..., Any], input: NestedTensor, *args: object, **kwargs: object
-) -> NestedTensor:
+def in_place(func: Fn, input: NestedTensor, *args: object, **kwargs: object) -> NestedTensor:
     """New values in the place of the old ones."""
     func(input._values, *args, **kwargs)
     return input
 
 
 @rule("copy_")
-def copy_(func: Callable[..., Any], input: object, src: object, non_blocking: bool = False) -> Any:
+def copy_(func: Fn, input: object, src: object, non_blocking: bool = False) -> Any:
     """The values of another nested tensor whose parts have the same sizes."""
     if not isinstance(input, NestedTensor) or not isinstance(src, NestedTensor):
         raise RuntimeError("copy_() between a nested and a dense tensor is not supported")
@@ -302,13 +293,13 @@ def copy_(func: Callable[..., Any], input: object, src: object, non_blocking: bo
 
 
 @rule("numel", "is_contiguous", "values", "size", "dim", "stride", "lengths", "offsets")
-def asked(func: Callable[..., Any], input: NestedTensor, *args: object, **kwargs: object) -> Any:
+def asked(func: Fn, input: NestedTensor, *args: object, **kwargs: object) -> Any:
     """What the class itself answers."""
     return getattr(input, name_of(func))(*args, **kwargs)
 
 
 @rule("masked_fill")
-def masked_fill(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+def masked_fill(func: Fn, *args: object, **kwargs: object) -> Any:
     """One number where a nested mask is True."""
     return pointwise(func, "masked_fill", args, kwargs)
 
@@ -319,9 +310,7 @@ def masked_fill(func: Callable[..., Any], *args: object, **kwargs: object) -> An
         "is_inference item __bool__ storage_offset is_conj is_neg _is_view untyped_storage storage"
     )
 )
-def of_values(
-    func: Callable[..., Any], input: NestedTensor, *args: object, **kwargs: object
-) -> Any:
+def of_values(func: Fn, input: NestedTensor, *args: object, **kwargs: object) -> Any:
     """What the values answer."""
     if name_of(func) == "type" and (args or kwargs):
         return like(input, func(input._values, *args, **kwargs))
@@ -329,20 +318,20 @@ def of_values(
 
 
 @rule("tolist", "numpy")
-def no_list(func: Callable[..., Any], input: NestedTensor, *args: object, **kwargs: object) -> Any:
+def no_list(func: Fn, input: NestedTensor, *args: object, **kwargs: object) -> Any:
     """Refused: parts differ in size."""
     kind = ", got NestedTensor" if name_of(func) == "tolist" else "."
     raise RuntimeError(f".{name_of(func)}() is not supported for tensor subclasses{kind}")
 
 
 @rule("is_same_size")
-def is_same_size(func: Callable[..., Any], input: NestedTensor, other: NestedTensor) -> bool:
+def is_same_size(func: Fn, input: NestedTensor, other: NestedTensor) -> bool:
     """Whether both have the same sizes and the same offsets."""
     return input._size == other._size
 
 
 @rule("equal")
-def equal(func: Callable[..., Any], input: object, other: object) -> bool:
+def equal(func: Fn, input: object, other: object) -> bool:
     """Whether both have the same parts."""
     if not isinstance(input, NestedTensor) or not isinstance(other, NestedTensor):
         return False
@@ -352,11 +341,7 @@ def equal(func: Callable[..., Any], input: object, other: object) -> bool:
 
 @rule("backward")
 def backward(
-    func: Callable[..., Any],
-    input: NestedTensor,
-    gradient: object = None,
-    *args: object,
-    **kwargs: object,
+    func: Fn, input: NestedTensor, gradient: object = None, *args: object, **kwargs: object
 ) -> None:
     """Gradients of the leaves, from a nested gradient of this tensor."""
     func(input._values, values_of(gradient), *args, **kwargs)
@@ -364,11 +349,7 @@ def backward(
 
 @rule("grad")
 def grad(
-    func: Callable[..., Any],
-    outputs: object,
-    inputs: object,
-    grad_outputs: object = None,
-    **kwargs: object,
+    func: Fn, outputs: object, inputs: object, grad_outputs: object = None, **kwargs: object
 ) -> Any:
     """`torch.autograd.grad` where some of the tensors are nested."""
 
@@ -386,9 +367,7 @@ def grad(
 
 
 @rule("masked_select")
-def masked_select(
-    func: Callable[..., Any], input: NestedTensor, mask: NestedTensor
-) -> NestedTensor:
+def masked_select(func: Fn, input: NestedTensor, mask: NestedTensor) -> NestedTensor:
     """Of each part, the elements where a mask is True."""
     if input.ndim > 2:
         raise RuntimeError("masked_select only support 2-D selections currently")
@@ -419,7 +398,7 @@ def by_padding(a: Any, b: Any) -> NestedTensor:
 
 
 @rule("matmul", "__matmul__", "__rmatmul__")
-def matmul(func: Callable[..., Any], input: Any, other: Any) -> Any:
+def matmul(func: Fn, input: Any, other: Any) -> Any:
     """Products of the last two dimensions, none of which is ragged but where it is summed over."""
     a, b = (other, input) if name_of(func) == "__rmatmul__" else (input, other)
     if not isinstance(b, NestedTensor):
@@ -446,7 +425,7 @@ def matmul(func: Callable[..., Any], input: Any, other: Any) -> Any:
 
 
 @rule("bmm")
-def bmm(func: Callable[..., Any], input: Any, mat2: Any) -> Any:
+def bmm(func: Fn, input: Any, mat2: Any) -> Any:
     """A product of stacks of matrices."""
     for name, t in (("input", input), ("mat2", mat2)):
         if t.dim() != 3:
@@ -455,7 +434,7 @@ def bmm(func: Callable[..., Any], input: Any, mat2: Any) -> Any:
 
 
 @rule("scaled_dot_product_attention")
-def attention(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def attention(func: Fn, *args: Any, **kwargs: Any) -> Any:
     """Attention within each part (see `nested.attention`)."""
     from toytorch.nested.attention import jagged_attention  # seldom needed
 
@@ -467,7 +446,7 @@ def attention(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 @rule("softmax", "log_softmax", "_softmax", "_log_softmax", "special_softmax")
 def softmax(
-    func: Callable[..., Any], input: NestedTensor, dim: object, *args: object, **kwargs: object
+    func: Fn, input: NestedTensor, dim: object, *args: object, **kwargs: object
 ) -> NestedTensor:
     """Along a dimension, or along each part."""
     kwargs.pop("_stacklevel", None)
@@ -503,7 +482,7 @@ def softmax(
 
 @rule("layer_norm")
 def layer_norm(
-    func: Callable[..., Any],
+    func: Fn,
     input: NestedTensor,
     normalized_shape: Sequence[Any],
     weight: Tensor | None = None,
@@ -538,11 +517,7 @@ def layer_norm(
 
 @rule("rms_norm")
 def rms_norm(
-    func: Callable[..., Any],
-    input: NestedTensor,
-    normalized_shape: Sequence[Any],
-    *more: object,
-    **kw: object,
+    func: Fn, input: NestedTensor, normalized_shape: Sequence[Any], *more: object, **kw: object
 ) -> Any:
     """Each row divided by the root of its mean square."""
     if len(normalized_shape) > input.dim() - input._ragged_idx - 1:
@@ -556,7 +531,7 @@ def rms_norm(
 
 
 @rule("broadcast_tensors")
-def broadcast_tensors(func: Callable[..., Any], *given: Any) -> tuple[Any, ...]:
+def broadcast_tensors(func: Fn, *given: Any) -> tuple[Any, ...]:
     """All with the shape of the nested ones."""
     tensors = given[0] if isinstance(given[0], (list, tuple)) else given
     first = next(t for t in tensors if isinstance(t, NestedTensor))
@@ -576,11 +551,7 @@ def broadcast_tensors(func: Callable[..., Any], *given: Any) -> tuple[Any, ...]:
 
 @rule("where")
 def where(
-    func: Callable[..., Any],
-    condition: object,
-    input: object = None,
-    other: object = None,
-    **kwargs: object,
+    func: Fn, condition: object, input: object = None, other: object = None, **kwargs: object
 ) -> Any:
     """Elements of one or the other."""
     parts = [condition, kwargs.get("self", input), other]

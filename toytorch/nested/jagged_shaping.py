@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Fn, Ints, Shape
 from toytorch.facts.size import wrap_dim
 from toytorch.nested.jagged import NestedTensor, like
 from toytorch.nested.jagged_rules import agree, name_of, rule, shape_of
@@ -30,7 +30,7 @@ def inner_dim(
 
 
 @rule("unbind")
-def unbind(func: Callable[..., Any], input: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
+def unbind(func: Fn, input: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts."""
     if dim != 0:
         raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
@@ -47,13 +47,13 @@ def unbind(func: Callable[..., Any], input: NestedTensor, dim: int = 0) -> tuple
 
 
 @rule("__iter__")
-def iterate(func: Callable[..., Any], input: NestedTensor) -> Any:
+def iterate(func: Fn, input: NestedTensor) -> Any:
     """Over the parts."""
     return iter(input.unbind())
 
 
 @rule("select")
-def select(func: Callable[..., Any], input: NestedTensor, dim: int, index: int) -> Any:
+def select(func: Fn, input: NestedTensor, dim: int, index: int) -> Any:
     """A part, or one element of a dimension of all parts."""
     at = wrap_dim(dim, input.dim())
     if at == 0:
@@ -68,7 +68,7 @@ def select(func: Callable[..., Any], input: NestedTensor, dim: int, index: int) 
 
 
 @rule("__getitem__")
-def getitem(func: Callable[..., Any], input: NestedTensor, index: object) -> Any:
+def getitem(func: Fn, input: NestedTensor, index: object) -> Any:
     """Numbers, slices, None and `...`, one dimension after the other."""
     asked = index if isinstance(index, tuple) else (index,)
     found, dim = input, 0
@@ -91,7 +91,7 @@ def getitem(func: Callable[..., Any], input: NestedTensor, index: object) -> Any
     return found
 
 
-def sliced(func: Callable[..., Any], input: Any, dim: int, part: slice) -> Any:
+def sliced(func: Fn, input: Any, dim: int, part: slice) -> Any:
     """A slice of one dimension."""
     if not isinstance(input, NestedTensor):
         return input[(slice(None),) * dim + (part,)]
@@ -105,15 +105,13 @@ def sliced(func: Callable[..., Any], input: Any, dim: int, part: slice) -> Any:
 
 
 @rule("narrow", only="narrow(self: jt, dim: any, start: any, length: any)")
-def narrow(
-    func: Callable[..., Any], input: NestedTensor, dim: int, start: int, length: int
-) -> NestedTensor:
+def narrow(func: Fn, input: NestedTensor, dim: int, start: int, length: int) -> NestedTensor:
     """Some elements of a dimension of all parts."""
     return like(input, input._values.narrow(inner_dim(input, dim, "narrow"), start, length))
 
 
 @rule("split", "split_with_sizes", only="split_tensor(self: jt, split_size: any, dim: any?)")
-def split(func: Callable[..., Any], input: NestedTensor, split_size: Ints, dim: int = 0) -> Any:
+def split(func: Fn, input: NestedTensor, split_size: Ints, dim: int = 0) -> Any:
     """Pieces of a dimension of all parts."""
     name = "split" if isinstance(split_size, int) else "split_with_sizes"
     at = inner_dim(input, dim, name)
@@ -121,7 +119,7 @@ def split(func: Callable[..., Any], input: NestedTensor, split_size: Ints, dim: 
 
 
 @rule("chunk", only="chunk_default(self: jt, chunks: any, dim: any?)")
-def chunk(func: Callable[..., Any], input: NestedTensor, chunks: int, dim: int = 0) -> Any:
+def chunk(func: Fn, input: NestedTensor, chunks: int, dim: int = 0) -> Any:
     """So many pieces of a dimension; of the batch, nested tensors of fewer parts."""
     if wrap_dim(dim, input.dim()) != 0:
         at = inner_dim(input, dim, "chunk")
@@ -138,7 +136,7 @@ def chunk(func: Callable[..., Any], input: NestedTensor, chunks: int, dim: int =
 
 
 @rule("view", "reshape", "_unsafe_view", "_reshape_alias")
-def view(func: Callable[..., Any], input: NestedTensor, *shape: object, **kwargs: object) -> Any:
+def view(func: Fn, input: NestedTensor, *shape: object, **kwargs: object) -> Any:
     """The same elements in other dimensions behind the ragged one."""
     if shape and isinstance(shape[0], torch.dtype):
         return like(input, input._values.view(shape[0]))
@@ -156,9 +154,7 @@ def view(func: Callable[..., Any], input: NestedTensor, *shape: object, **kwargs
 
 
 @rule("flatten")
-def flatten(
-    func: Callable[..., Any], input: NestedTensor, start_dim: int = 0, end_dim: int = -1
-) -> Any:
+def flatten(func: Fn, input: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Neighbouring dimensions as one."""
     ends = [inner_dim(input, d, "flatten") + 1 for d in (start_dim, end_dim)]
     if ends[0] == ends[1]:
@@ -169,7 +165,7 @@ def flatten(
 
 
 @rule("unflatten")
-def unflatten(func: Callable[..., Any], input: NestedTensor, dim: int, sizes: Sequence[int]) -> Any:
+def unflatten(func: Fn, input: NestedTensor, dim: int, sizes: Shape) -> Any:
     """One dimension as several."""
     at = inner_dim(input, dim, "unflatten")
     ragged = input._ragged_idx + (len(sizes) - 1) * (at < input._ragged_idx - 1)
@@ -177,9 +173,7 @@ def unflatten(func: Callable[..., Any], input: NestedTensor, dim: int, sizes: Se
 
 
 @rule("squeeze")
-def squeeze(
-    func: Callable[..., Any], input: NestedTensor, *dims: int, **kwargs: int
-) -> NestedTensor:
+def squeeze(func: Fn, input: NestedTensor, *dims: int, **kwargs: int) -> NestedTensor:
     """Without a dimension of size 1."""
     if not dims and not kwargs:
         raise NotImplementedError(  # as in PyTorch
@@ -190,7 +184,7 @@ def squeeze(
 
 
 @rule("unsqueeze")
-def unsqueeze(func: Callable[..., Any], input: NestedTensor, dim: int) -> NestedTensor:
+def unsqueeze(func: Fn, input: NestedTensor, dim: int) -> NestedTensor:
     """With a dimension of size 1."""
     at = inner_dim(input, dim, "unsqueeze", extra=1, ragged=True)
     return like(
@@ -199,7 +193,7 @@ def unsqueeze(func: Callable[..., Any], input: NestedTensor, dim: int) -> Nested
 
 
 @rule("transpose", "swapaxes", "swapdims")
-def transpose(func: Callable[..., Any], input: NestedTensor, dim0: int, dim1: int) -> NestedTensor:
+def transpose(func: Fn, input: NestedTensor, dim0: int, dim1: int) -> NestedTensor:
     """Two dimensions in each other's place, neither of them the batch."""
     a, b = wrap_dim(dim0, input.dim()), wrap_dim(dim1, input.dim())
     r = input._ragged_idx
@@ -212,9 +206,7 @@ def transpose(func: Callable[..., Any], input: NestedTensor, dim0: int, dim1: in
 
 
 @rule("permute")
-def permute(
-    func: Callable[..., Any], input: NestedTensor, *dims: Any, **kwargs: Any
-) -> NestedTensor:
+def permute(func: Fn, input: NestedTensor, *dims: Any, **kwargs: Any) -> NestedTensor:
     """Dimensions in another order, the batch first."""
     asked = kwargs["dims"] if kwargs else dims
     order = [int(d) for d in shape_of(asked if not kwargs else (asked,))]
@@ -236,7 +228,7 @@ def permute(
 
 
 @rule("expand", "broadcast_to")
-def expand(func: Callable[..., Any], input: NestedTensor, *size: object) -> NestedTensor:
+def expand(func: Fn, input: NestedTensor, *size: object) -> NestedTensor:
     """Dimensions of size 1 behind the ragged one made larger, without a copy."""
     wanted = shape_of(size)
     if not agree(input, wanted) or len(wanted) != input.dim():
@@ -246,19 +238,19 @@ def expand(func: Callable[..., Any], input: NestedTensor, *size: object) -> Nest
 
 
 @rule("diff")
-def diff(func: Callable[..., Any], input: NestedTensor, n: int = 1, dim: int = -1) -> NestedTensor:
+def diff(func: Fn, input: NestedTensor, n: int = 1, dim: int = -1) -> NestedTensor:
     """Differences of neighbours."""
     return like(input, torch.diff(input._values, n, inner_dim(input, dim, "diff")))
 
 
 @rule("view_as", "reshape_as")
-def view_as(func: Callable[..., Any], input: NestedTensor, other: NestedTensor) -> Any:
+def view_as(func: Fn, input: NestedTensor, other: NestedTensor) -> Any:
     """In the shape of another nested tensor."""
     return input.reshape(other.shape)
 
 
 @rule("expand_as")
-def expand_as(func: Callable[..., Any], input: Tensor, other: NestedTensor) -> NestedTensor:
+def expand_as(func: Fn, input: Tensor, other: NestedTensor) -> NestedTensor:
     """A dense tensor in the shape of a nested one."""
     if isinstance(input, NestedTensor):
         raise ValueError(
@@ -271,7 +263,7 @@ def expand_as(func: Callable[..., Any], input: Tensor, other: NestedTensor) -> N
 
 
 @rule("cat", "concat", "concatenate")
-def cat(func: Callable[..., Any], tensors: Sequence[Tensor], dim: int = 0) -> NestedTensor:
+def cat(func: Fn, tensors: Sequence[Tensor], dim: int = 0) -> NestedTensor:
     """Side by side in a dimension that is not ragged."""
     first = next(t for t in tensors if isinstance(t, NestedTensor))
     nested: list[Any] = [t if isinstance(t, NestedTensor) else t.expand_as(first) for t in tensors]
@@ -280,7 +272,7 @@ def cat(func: Callable[..., Any], tensors: Sequence[Tensor], dim: int = 0) -> Ne
 
 
 @rule("stack")
-def stack(func: Callable[..., Any], tensors: Sequence[Tensor], dim: int = 0) -> NestedTensor:
+def stack(func: Fn, tensors: Sequence[Tensor], dim: int = 0) -> NestedTensor:
     """Nested tensors of the same lengths in a new dimension behind the ragged one."""
     first: Any = tensors[0]
     for t in tensors:

@@ -8,13 +8,13 @@ and somewhat wider (all pointwise ops); the layout that PyTorch develops is `tor
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import toytorch as torch
 from toytorch import overrides
 from toytorch.core.tensor import Tensor, new
-from toytorch.facts.hints import Device, DType
+from toytorch.facts.hints import Args, Device, DType, Fn, Kwargs, Shape
 from toytorch.facts.size import wrap_dim
 
 _warned: list[bool] = []
@@ -122,7 +122,7 @@ class StridedNested(Tensor):
             return torch.empty(0, dtype=self.dtype)
         return torch.cat([p.reshape(-1) for p in self.parts])
 
-    def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
+    def to_padded_tensor(self, padding: float, output_size: Shape | None = None) -> Tensor:
         """A dense tensor of the parts, filled up to the size of the largest."""
         sizes = [max(n) for n in zip(*(p.shape for p in self.parts))]
         wanted = [len(self.parts), *sizes] if output_size is None else list(output_size)
@@ -213,11 +213,7 @@ class StridedNested(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls,
-        func: Callable[..., Any],
-        types: object,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        cls, func: Fn, types: object, args: Args = (), kwargs: Kwargs | None = None
     ) -> Any:
         from toytorch.nested.strided_rules import answer  # which needs this class
 

@@ -9,7 +9,7 @@ import toytorch as torch
 from toytorch import overrides
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Args, Fn, Ints, Kwargs
 from toytorch.facts.size import wrap_dim
 from toytorch.nested.strided import NO_SIZES, StridedNested
 from toytorch.ops.operators import SPECIAL
@@ -32,7 +32,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def answer(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def answer(func: Any, args: Args, kwargs: Kwargs) -> Any:
     """What a function makes of arguments among which are nested tensors."""
     name = str(getattr(func, "__name__", ""))
     if name == "__get__":
@@ -58,9 +58,7 @@ def nested_of(args: Any) -> StridedNested:
     return next(a for a in args if isinstance(a, StridedNested))
 
 
-def of_parts(
-    func: Callable[..., Any], first: StridedNested, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> list[Any]:
+def of_parts(func: Fn, first: StridedNested, args: Args, kwargs: Kwargs) -> list[Any]:
     """A function of each part of nested operands, with all others as they are."""
 
     def part(a: object, i: int) -> Any:
@@ -72,9 +70,7 @@ def of_parts(
     ]
 
 
-def by_parts(
-    func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def by_parts(func: Fn, name: str, args: Args, kwargs: Kwargs) -> Any:
     """A function of each part, and of the parts of other nested operands."""
     given = [*args, *kwargs.values()]
     first = nested_of(given)
@@ -95,7 +91,7 @@ def by_parts(
     return StridedNested(made, first)
 
 
-def each(func: Callable[..., Any], *args: object, **kwargs: object) -> StridedNested:
+def each(func: Fn, *args: object, **kwargs: object) -> StridedNested:
     """A function of each part, with dense operands as they are."""
     first = nested_of((*args, *kwargs.values()))
     made = of_parts(func, first, args, kwargs)
@@ -114,9 +110,7 @@ rule(
 
 
 @rule("clone", "contiguous")
-def clone(
-    func: Callable[..., Any], input: StridedNested, memory_format: object = None
-) -> StridedNested:
+def clone(func: Fn, input: StridedNested, memory_format: object = None) -> StridedNested:
     """A copy in which parts lie in rows."""
     if func.__name__ == "contiguous" and input.is_contiguous():
         return input
@@ -127,7 +121,7 @@ def clone(
 
 
 @rule("unbind")
-def unbind(func: Callable[..., Any], input: StridedNested, dim: int = 0) -> tuple[Tensor, ...]:
+def unbind(func: Fn, input: StridedNested, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts."""
     if dim != 0:
         raise RuntimeError(
@@ -137,25 +131,25 @@ def unbind(func: Callable[..., Any], input: StridedNested, dim: int = 0) -> tupl
 
 
 @rule("__iter__", "__len__", "flatten", "cat", "concat")
-def no_sizes(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+def no_sizes(func: Fn, *args: object, **kwargs: object) -> Any:
     """Refused, as in PyTorch, which asks for sizes here."""
     raise RuntimeError(NO_SIZES.format("sizes"))
 
 
 @rule("tolist", "numpy")
-def no_array(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+def no_array(func: Fn, *args: object, **kwargs: object) -> Any:
     """Refused: parts differ in size."""
     raise RuntimeError(NO_SIZES.format("strides" if func.__name__ == "tolist" else "sizes"))
 
 
 @rule("item", "__bool__")
-def one_element(func: Callable[..., Any], input: StridedNested) -> Any:
+def one_element(func: Fn, input: StridedNested) -> Any:
     """The one element."""
     return func(input.values())
 
 
 @rule(*names("numel is_contiguous size dim stride values to_padded_tensor"))
-def asked(func: Callable[..., Any], input: StridedNested, *args: object, **kwargs: object) -> Any:
+def asked(func: Fn, input: StridedNested, *args: object, **kwargs: object) -> Any:
     """What the class itself answers."""
     return getattr(input, func.__name__)(*args, **kwargs)
 
@@ -166,15 +160,13 @@ def asked(func: Callable[..., Any], input: StridedNested, *args: object, **kwarg
         "is_shared"
     )
 )
-def of_first(
-    func: Callable[..., Any], input: StridedNested, *args: object, **kwargs: object
-) -> Any:
+def of_first(func: Fn, input: StridedNested, *args: object, **kwargs: object) -> Any:
     """What all parts answer alike."""
     return func(input.parts[0], *args, **kwargs)
 
 
 @rule("equal")
-def equal(func: Callable[..., Any], input: object, other: object) -> bool:
+def equal(func: Fn, input: object, other: object) -> bool:
     """Whether both have the same parts."""
     if not isinstance(input, StridedNested) or not isinstance(other, StridedNested):
         return False
@@ -182,20 +174,14 @@ def equal(func: Callable[..., Any], input: object, other: object) -> bool:
 
 
 @rule("backward")
-def backward(
-    func: Callable[..., Any], input: StridedNested, gradient: Any = None, *args: Any, **kw: Any
-) -> None:
+def backward(func: Fn, input: StridedNested, gradient: Any = None, *args: Any, **kw: Any) -> None:
     """Gradients of the leaves, from a nested gradient of this tensor."""
     torch.autograd.backward(input.parts, None if gradient is None else gradient.parts, *args, **kw)
 
 
 @rule("grad")
 def grad(
-    func: Callable[..., Any],
-    outputs: object,
-    inputs: object,
-    grad_outputs: object = None,
-    **kwargs: object,
+    func: Fn, outputs: object, inputs: object, grad_outputs: object = None, **kwargs: object
 ) -> Any:
     """`torch.autograd.grad` where some of the tensors are nested."""
 
@@ -220,7 +206,7 @@ def grad(
 
 @rule("linear")
 def linear(
-    func: Callable[..., Any], input: StridedNested, weight: Tensor, bias: Tensor | None = None
+    func: Fn, input: StridedNested, weight: Tensor, bias: Tensor | None = None
 ) -> StridedNested:
     """A layer on each part."""
     widths = [p.shape[-1] for p in input.parts]
@@ -233,7 +219,7 @@ def linear(
 
 
 @rule("matmul", "__matmul__")
-def matmul(func: Callable[..., Any], input: Tensor, other: Tensor) -> StridedNested:
+def matmul(func: Fn, input: Tensor, other: Tensor) -> StridedNested:
     """One product a part."""
     if not isinstance(input, StridedNested) or not isinstance(other, StridedNested):
         said = "self and non-nested other"
@@ -244,7 +230,7 @@ def matmul(func: Callable[..., Any], input: Tensor, other: Tensor) -> StridedNes
 
 
 @rule("bmm")
-def bmm(func: Callable[..., Any], input: Tensor, mat2: Tensor) -> StridedNested:
+def bmm(func: Fn, input: Tensor, mat2: Tensor) -> StridedNested:
     """One product a part; one operand may be dense."""
     pair = (t.parts if isinstance(t, StridedNested) else t.unbind() for t in (input, mat2))
     return StridedNested([a @ b for a, b in zip(*pair)])
@@ -252,7 +238,7 @@ def bmm(func: Callable[..., Any], input: Tensor, mat2: Tensor) -> StridedNested:
 
 @rule("softmax", "_softmax", "special_softmax")
 def softmax(
-    func: Callable[..., Any], input: StridedNested, dim: int, *args: object, **kwargs: object
+    func: Fn, input: StridedNested, dim: int, *args: object, **kwargs: object
 ) -> StridedNested:
     """Along a dimension of each part."""
     kwargs.pop("_stacklevel", None)
@@ -264,7 +250,7 @@ def softmax(
 
 @rule("layer_norm")
 def layer_norm(
-    func: Callable[..., Any],
+    func: Fn,
     input: StridedNested,
     shape: object,
     weight: Tensor | None = None,
@@ -279,11 +265,7 @@ def layer_norm(
 
 @rule("sum")
 def total(
-    func: Callable[..., Any],
-    input: StridedNested,
-    dim: object = None,
-    keepdim: bool = False,
-    **kwargs: object,
+    func: Fn, input: StridedNested, dim: object = None, keepdim: bool = False, **kwargs: object
 ) -> StridedNested:
     """Over the last dimension."""
     if dim is None:
@@ -304,7 +286,7 @@ def total(
 
 @rule("scaled_dot_product_attention")
 def attention(
-    func: Callable[..., Any], query: Any, key: Any, value: Any, *args: object, **kw: object
+    func: Fn, query: Any, key: Any, value: Any, *args: object, **kw: object
 ) -> StridedNested:
     """Attention within each part."""
     return StridedNested(
@@ -319,9 +301,7 @@ def attention(
 
 
 @rule("transpose", "swapaxes", "swapdims")
-def transpose(
-    func: Callable[..., Any], input: StridedNested, dim0: int, dim1: int
-) -> StridedNested:
+def transpose(func: Fn, input: StridedNested, dim0: int, dim1: int) -> StridedNested:
     """Two dimensions of each part in each other's place."""
     a, b = wrap_dim(dim0, input.dim()), wrap_dim(dim1, input.dim())
     if 0 in (a, b):
@@ -330,7 +310,7 @@ def transpose(
 
 
 @rule("view", "reshape")
-def view(func: Callable[..., Any], input: StridedNested, *size: object) -> StridedNested:
+def view(func: Fn, input: StridedNested, *size: object) -> StridedNested:
     """Parts in other dimensions; -1 in a place where they differ keeps their own size."""
     wanted = list(size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)
     made = []
@@ -341,7 +321,7 @@ def view(func: Callable[..., Any], input: StridedNested, *size: object) -> Strid
 
 
 @rule("unsqueeze")
-def unsqueeze(func: Callable[..., Any], input: StridedNested, dim: int) -> StridedNested:
+def unsqueeze(func: Fn, input: StridedNested, dim: int) -> StridedNested:
     """With a dimension of size 1."""
     at = wrap_dim(dim, input.dim() + 1)
     if at == 0:
@@ -354,16 +334,14 @@ def unsqueeze(func: Callable[..., Any], input: StridedNested, dim: int) -> Strid
 
 
 @rule("squeeze")
-def squeeze(func: Callable[..., Any], input: StridedNested, dim: int) -> StridedNested:
+def squeeze(func: Fn, input: StridedNested, dim: int) -> StridedNested:
     """Without a dimension of size 1."""
     at = wrap_dim(dim, input.dim())
     return each(lambda p: p.squeeze(at - 1), input)
 
 
 @rule("narrow")
-def narrow(
-    func: Callable[..., Any], input: StridedNested, dim: int, start: int, length: int
-) -> StridedNested:
+def narrow(func: Fn, input: StridedNested, dim: int, start: int, length: int) -> StridedNested:
     """Some of the parts."""
     if dim != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")
@@ -371,7 +349,7 @@ def narrow(
 
 
 @rule("select")
-def select(func: Callable[..., Any], input: StridedNested, dim: int, index: int) -> Any:
+def select(func: Fn, input: StridedNested, dim: int, index: int) -> Any:
     """A part, or one element of a dimension of all parts."""
     at = wrap_dim(dim, input.dim())
     if at:
@@ -383,7 +361,7 @@ def select(func: Callable[..., Any], input: StridedNested, dim: int, index: int)
 
 
 @rule("__getitem__")
-def getitem(func: Callable[..., Any], input: StridedNested, index: object) -> Any:
+def getitem(func: Fn, input: StridedNested, index: object) -> Any:
     """A part, or what is in it."""
     first, *rest = index if isinstance(index, tuple) else (index,)
     if not isinstance(first, int):
@@ -396,7 +374,7 @@ def getitem(func: Callable[..., Any], input: StridedNested, index: object) -> An
 
 
 @rule("chunk")
-def chunk(func: Callable[..., Any], input: StridedNested, chunks: int, dim: int = 0) -> Any:
+def chunk(func: Fn, input: StridedNested, chunks: int, dim: int = 0) -> Any:
     """Pieces of the last dimension."""
     if wrap_dim(dim, input.dim()) != input.dim() - 1:
         raise RuntimeError(
@@ -408,7 +386,7 @@ def chunk(func: Callable[..., Any], input: StridedNested, chunks: int, dim: int 
 
 
 @rule("split", "split_with_sizes")
-def split(func: Callable[..., Any], input: StridedNested, split_size: Ints, dim: int = 0) -> Any:
+def split(func: Fn, input: StridedNested, split_size: Ints, dim: int = 0) -> Any:
     """Pieces of given sizes of the last dimension."""
     if isinstance(split_size, int):
         raise RuntimeError(NO_SIZES.format("sizes"))

@@ -5,12 +5,12 @@ with the reduction as a number (0 none, 1 mean, 2 sum) and with the older argume
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Fn, Ints
 from toytorch.facts.schema import wrong_argument
 from toytorch.nn import functional
 from toytorch.nn.functional import loss
@@ -24,7 +24,7 @@ def _word(reduction: int) -> str:
     return "sum" if reduction == 2 else "none"
 
 
-def _loss(name: str, tensors: int, *options: str, inner: Any = None) -> Callable[..., Any]:
+def _loss(name: str, tensors: int, *options: str, inner: Any = None) -> Fn:
     """A loss of functional whose options come in the order of C++, the reduction among them.
 
     inner   what computes it, where functional asks for shapes first and C++ does not
@@ -89,7 +89,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor
     return functional.adaptive_max_pool1d(input, output_size, True)
 
 
-def _largest(name: str, places: bool = False) -> Callable[..., Any]:
+def _largest(name: str, places: bool = False) -> Fn:
     """A pool of functional that gives the largest number of each window, alone or with its place."""
     inner = getattr(functional, name)
 

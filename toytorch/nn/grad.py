@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from toytorch.autograd.api import grad
 from toytorch.autograd.modes import enable_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Fn, Ints, Shape
 from toytorch.ops.nn.conv import conv1d, conv2d, conv3d
 
 
@@ -25,9 +25,9 @@ def _pulled(
     return grad(result, wanted, back, create_graph=again)[0]
 
 
-def _of_input(conv: Callable[..., Tensor]) -> Callable[..., Any]:
+def _of_input(conv: Callable[..., Tensor]) -> Fn:
     def run(
-        input_size: Sequence[int],
+        input_size: Shape,
         weight: Tensor,
         grad_output: Tensor,
         stride: Ints = 1,
@@ -41,10 +41,10 @@ def _of_input(conv: Callable[..., Tensor]) -> Callable[..., Any]:
     return run
 
 
-def _of_weight(conv: Callable[..., Tensor]) -> Callable[..., Any]:
+def _of_weight(conv: Callable[..., Tensor]) -> Fn:
     def run(
         input: Tensor,
-        weight_size: Sequence[int],
+        weight_size: Shape,
         grad_output: Tensor,
         stride: Ints = 1,
         padding: Ints = 0,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from toytorch.core import subclasses
 from toytorch.core.subclasses import DisableTorchFunctionSubclass, disabled_torch_function_impl
 from toytorch.core.tensor import Tensor, like_class, wrap
-from toytorch.facts.hints import Device, DType
+from toytorch.facts.hints import Device, DType, Fn, Shape
 
 
 class _ParameterMeta(type):
@@ -116,9 +115,7 @@ class Uninitialized(Tensor):
     becomes: type
 
     @classmethod
-    def __torch_function__(
-        cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(cls, func: Fn, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func.__name__ in ALLOWED or func.__name__ in ("__get__", "__set__"):
             return disabled_torch_function_impl(func, types, args, kwargs)
         raise ValueError(
@@ -128,9 +125,7 @@ class Uninitialized(Tensor):
             "initialize the parameters before calling torch functions"
         )
 
-    def materialize(
-        self, shape: Sequence[int], device: Device = None, dtype: DType | None = None
-    ) -> None:
+    def materialize(self, shape: Shape, device: Device = None, dtype: DType | None = None) -> None:
         """Takes memory for a shape, and the class of an ordinary parameter or buffer."""
         with DisableTorchFunctionSubclass():
             kind = dtype or self.dtype

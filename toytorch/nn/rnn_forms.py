@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Args
 from toytorch.nn import functional as F
 from toytorch.nn.modules.rnn_layers import gru_layer, lstm_layer, rnn_layer
 from toytorch.ops.shaping.rearrange import cat, stack
@@ -99,7 +100,7 @@ def lstm_cell(
     return h, c
 
 
-def _network(mode: str, count: int, args: tuple[Any, ...]) -> Any:
+def _network(mode: str, count: int, args: Args) -> Any:
     """Layers over steps of rows, or over packed rows (data, batch_sizes, hx, …)."""
     packed = isinstance(args[1] if count > 1 else args[2], Tensor)
     if packed:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.ops.define import CREATING, PUBLIC
 
 
@@ -58,7 +58,7 @@ class OverloadSchema:
 class OpOverloadPacket:
     """An op with its overloads: `torch.ops.aten.add.Tensor`."""
 
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+    def __init__(self, name: str, function: Fn) -> None:
         self.__name__, self.__doc__, self._function = name, function.__doc__, function
 
     def __call__(self, *args: Tensor | int, **kwargs: int) -> Any:

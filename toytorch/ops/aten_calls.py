@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.core import arguments
 from toytorch.core.op import Op, pascal, registry
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import DType
+from toytorch.facts.hints import Args, DType, Fn
 from toytorch.ops import aten
 from toytorch.ops.aten import OpOverload, OpOverloadPacket
 from toytorch.ops.define import PUBLIC
@@ -22,7 +21,7 @@ PACKETS: Any = aten  # whose ops are made when they are asked for
 WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])")  # where a new one begins
 
 
-def overload(op: Op, args: tuple[Any, ...], written: bool = False) -> OpOverload:
+def overload(op: Op, args: Args, written: bool = False) -> OpOverload:
     """The name below the public ones, `torch.ops.aten.mm.default`, of a record's call."""
     name, _, kind = op.schema.name.partition(".")
     node = op.node_name if op.variant is None else op.node_variant(op.variant(*args)).__name__
@@ -45,7 +44,7 @@ def overload(op: Op, args: tuple[Any, ...], written: bool = False) -> OpOverload
     return getattr(packet, kind or "default")
 
 
-def given(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def given(op: Op, args: Args) -> tuple[Any, ...]:
     """The arguments without those at the end that have their defaults."""
     count = len(args)
     while count and args[count - 1] is op.schema.args[count - 1].default:
@@ -54,7 +53,7 @@ def given(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def written_out(
-    op: Op, args: tuple[Any, ...], written: bool = False
+    op: Op, args: Args, written: bool = False
 ) -> tuple[OpOverload, tuple[Any, ...], dict[str, Any]]:
     """A record's call as a function below the public ones, with arguments to call it again."""
     form = None if written else FORMS.get(op)
@@ -86,14 +85,14 @@ def as_list(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _probabilities(packet: OpOverloadPacket) -> Callable[..., Any]:
+def _probabilities(packet: OpOverloadPacket) -> Fn:
     def form(x: Tensor, dim: int, dtype: DType | None) -> Any:
         return (packet.default, (x, dim, False)) if dtype is None else None
 
     return form
 
 
-def _spread_of(packet: OpOverloadPacket) -> Callable[..., Any]:
+def _spread_of(packet: OpOverloadPacket) -> Fn:
     def form(x: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
         more = {"correction": correction} | ({"keepdim": True} if keepdim else {})
         dims = [dim] if isinstance(dim, int) else as_list(dim)
@@ -104,7 +103,7 @@ def _spread_of(packet: OpOverloadPacket) -> Callable[..., Any]:
 
 # Records whose op in ATen takes other arguments: the overload and those (and those by name), or None
 # where the record's own are the same.
-FORMS: dict[Op, Callable[..., Any]] = {
+FORMS: dict[Op, Fn] = {
     exponentials.softmax: _probabilities(PACKETS._softmax),
     exponentials.log_softmax: _probabilities(PACKETS._log_softmax),
     reduce.var: _spread_of(PACKETS.var),

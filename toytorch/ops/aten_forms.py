@@ -12,7 +12,7 @@ from typing import Any
 
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import DType
+from toytorch.facts.hints import DType, Shape
 from toytorch.ops.define import public
 from toytorch.ops.elementwise.activation import random_slopes, rrelu_with_noise
 from toytorch.ops.linalg import blocks, norms
@@ -31,12 +31,12 @@ def convolution_backward(
     grad_output: Tensor,
     input: Tensor,
     weight: Tensor,
-    bias_sizes: Sequence[int] | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    bias_sizes: Shape | None,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     transposed: bool,
-    output_padding: Sequence[int],
+    output_padding: Shape,
     groups: int,
     output_mask: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
@@ -169,7 +169,7 @@ def _resizing(record: Op, n: int, aligned: bool) -> None:
             scales = scales[0]
         return corners, None if None in scales else tuple(scales)
 
-    def form(input: Tensor, output_size: Sequence[int] | None, *rest: Any, **named: Any) -> Tensor:
+    def form(input: Tensor, output_size: Shape | None, *rest: Any, **named: Any) -> Tensor:
         """A resizing by ATen's schemas."""
         corners, scales = parts(rest, named)
         if output_size is None:
@@ -179,11 +179,7 @@ def _resizing(record: Op, n: int, aligned: bool) -> None:
         return record.function(input, output_size, corners, scales)
 
     def backward(
-        grad_output: Tensor,
-        output_size: Sequence[int],
-        input_size: Sequence[int],
-        *rest: Any,
-        **named: Any,
+        grad_output: Tensor, output_size: Shape, input_size: Shape, *rest: Any, **named: Any
     ) -> Tensor:
         """The gradient of a resizing by ATen's schemas."""
         return registry[f"{record.name}_backward"].function(
@@ -218,11 +214,7 @@ for record in (*pool.AVERAGE.values(), *resize.ADAPTIVE.values(), *pad.REFLECT, 
 
 @public("aten.max_unpool3d")
 def max_unpool3d(
-    self: Tensor,
-    indices: Tensor,
-    output_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
+    self: Tensor, indices: Tensor, output_size: Shape, stride: Shape, padding: Shape
 ) -> Tensor:
     """Elements put at flat places of zero images, whose size says what stride and padding did."""
     return pool.MAX_UNPOOL[3].function(self, indices, output_size)

@@ -8,13 +8,12 @@ is right for every op and slow. Which of these it is, the record says (`batch=`)
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.core import compute, dispatch
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Args, Fn, Ints
 
 DIMS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")
 
@@ -23,7 +22,7 @@ class Unsupported(Exception):
     """An op or a call without a form for batches."""
 
 
-def run(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def run(op: Op, args: Args, full: Fn, size: int) -> Any:
     """The results over the batch. `full(value)` is the batch of an argument, None without one."""
     try:
         if callable(op.batch):
@@ -39,7 +38,7 @@ def run(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> A
     return one_by_one(op, args, full, size)
 
 
-def elementwise(op: Op, args: tuple[Any, ...], full: Callable[..., Any]) -> tuple[Any, ...]:
+def elementwise(op: Op, args: Args, full: Fn) -> tuple[Any, ...]:
     """The operands with dimensions of 1 after the batch, so that the examples broadcast."""
     depth = max(args[i].ndim for i in op.tensor_at if isinstance(args[i], Tensor))
     common = None
@@ -71,7 +70,7 @@ def shifted(dim: Any, ndim: int) -> Any:
     return dim + 1 if dim >= 0 else dim
 
 
-def along(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def along(op: Op, args: Args, full: Fn, size: int) -> Any:
     """An op whose record names the dimensions it works along."""
     first = args[0]
     tensors = first if first.__class__ in (list, tuple) else [args[i] for i in op.tensor_at]
@@ -103,13 +102,13 @@ def along(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) ->
     return dispatch.call(op, tuple(moved))
 
 
-def spread(tensor: Tensor, full: Callable[..., Any], size: int) -> Tensor:
+def spread(tensor: Tensor, full: Fn, size: int) -> Tensor:
     """The batch of a tensor; one that has none is repeated."""
     whole: Tensor | None = full(tensor)
     return tensor.unsqueeze(0).expand(size, *tensor.shape) if whole is None else whole
 
 
-def one_by_one(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def one_by_one(op: Op, args: Args, full: Fn, size: int) -> Any:
     """Every example by itself."""
 
     def example(value: Tensor | Ints, i: int) -> Any:
@@ -126,17 +125,17 @@ def one_by_one(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: in
 # -- ops with a form of their own -----------------------------------------------------------------
 
 
-def reshaped(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def reshaped(op: Op, args: Args, full: Fn, size: int) -> Any:
     """`view` keeps the batch."""
     return full(args[0]).reshape(size, *args[1])
 
 
-def unsqueezed(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def unsqueezed(op: Op, args: Args, full: Fn, size: int) -> Any:
     """The new dimension counts from behind the batch."""
     return full(args[0]).unsqueeze(shifted(args[1], args[0].ndim))
 
 
-def squeezed(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def squeezed(op: Op, args: Args, full: Fn, size: int) -> Any:
     """Without a dimension, those of size 1 behind the batch go."""
     if not args[0].ndim:
         raise Unsupported
@@ -147,14 +146,14 @@ def squeezed(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int)
     return dispatch.call(op, (full(args[0]), dims))
 
 
-def permuted(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def permuted(op: Op, args: Args, full: Fn, size: int) -> Any:
     """The batch stays first."""
     if not args[0].ndim:
         raise Unsupported
     return full(args[0]).permute([0, *(d % args[0].ndim + 1 for d in args[1])])
 
 
-def expanded(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def expanded(op: Op, args: Args, full: Fn, size: int) -> Any:
     """Dimensions that `expand` adds come after the batch."""
     sizes = args[1]
     whole = full(args[0])
@@ -162,51 +161,51 @@ def expanded(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int)
     return whole.reshape(size, *[1] * lead, *args[0].shape).expand(size, *sizes)
 
 
-def repeated(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def repeated(op: Op, args: Args, full: Fn, size: int) -> Any:
     """`repeat` leaves the batch alone."""
     lead = len(args[1]) - args[0].ndim
     return full(args[0]).reshape(size, *[1] * lead, *args[0].shape).repeat(1, *args[1])
 
 
-def transposed(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def transposed(op: Op, args: Args, full: Fn, size: int) -> Any:
     """The transposes of a batch of matrices."""
     return full(args[0]).transpose(1, 2) if args[0].ndim == 2 else full(args[0])
 
 
-def strided(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def strided(op: Op, args: Args, full: Fn, size: int) -> Any:
     """The batch keeps its own stride."""
     whole, offset = full(args[0]), args[3] if len(args) > 3 else None
     return whole.as_strided((size, *args[1]), (whole.stride(0), *args[2]), offset)
 
 
-def _whole(value: Tensor, full: Callable[..., Any]) -> Any:
+def _whole(value: Tensor, full: Fn) -> Any:
     found = full(value)
     return value if found is None else found
 
 
-def matrices(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def matrices(op: Op, args: Args, full: Fn, size: int) -> Any:
     """mm and bmm: a product of matrices for each example."""
     return _whole(args[0], full) @ _whole(args[1], full)
 
 
-def matrix_vector(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def matrix_vector(op: Op, args: Args, full: Fn, size: int) -> Any:
     """A matrix times a vector for each example."""
     return (_whole(args[0], full) @ _whole(args[1], full).unsqueeze(-1)).squeeze(-1)
 
 
-def vectors(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def vectors(op: Op, args: Args, full: Fn, size: int) -> Any:
     """An inner product for each example."""
     return (_whole(args[0], full) * _whole(args[1], full)).sum(-1)
 
 
-def linear(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def linear(op: Op, args: Args, full: Fn, size: int) -> Any:
     """A linear layer for each example; any of its operands may be one for all."""
     bias, x, weight = (_whole(a, full) for a in args)
     product = x @ weight.mT
     return product + (bias if full(args[0]) is None else bias.unsqueeze(1))
 
 
-def added_matrices(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def added_matrices(op: Op, args: Args, full: Fn, size: int) -> Any:
     """addmm for each example."""
     product = _whole(args[1], full) @ _whole(args[2], full)
     beta, alpha = args[3:5] if len(args) > 4 else (1, 1)
@@ -218,7 +217,7 @@ def added_matrices(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size
     return bias * beta + product * alpha
 
 
-def indexed(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def indexed(op: Op, args: Args, full: Fn, size: int) -> Any:
     """`index` with the same places in every example."""
     if any(full(i) is not None for i in args[1]):
         raise Unsupported
@@ -232,7 +231,7 @@ def indexed(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) 
     )
 
 
-def into_zeros(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def into_zeros(op: Op, args: Args, full: Fn, size: int) -> Any:
     """What is written into zeros along a dimension."""
     values, shape, dim, index, *rest = args
     if not len(shape):
@@ -241,7 +240,7 @@ def into_zeros(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: in
     return dispatch.call(op, (whole[0], (size, *shape), shifted(dim, len(shape)), whole[1], *rest))
 
 
-def spread_sum(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def spread_sum(op: Op, args: Args, full: Fn, size: int) -> Any:
     """The gradient of a sum, over the shape that each example had."""
     g, shape, dim, keepdim = args
     if not shape:  # a sum of one element

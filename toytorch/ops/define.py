@@ -17,6 +17,7 @@ from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.core.write import need_out
 from toytorch.facts import state
 from toytorch.facts.composed import composed
+from toytorch.facts.hints import Fn, Kwargs
 from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS, wrong_argument
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -24,13 +25,13 @@ CREATING: dict[str, Any] = {}  # functions that a mode may take over, by name (s
 PUBLIC: dict[str, Any] = {}  # composed functions by their public names: "linalg.cond", "diag"
 
 
-def define(signature: str, kernel: Callable[..., Any] | str | None = None, **fields: Any) -> Op:
+def define(signature: str, kernel: Fn | str | None = None, **fields: Any) -> Op:
     """A record; keywords that start with d_ are its derivatives."""
     derivatives = {k[2:]: fields.pop(k) for k in list(fields) if k.startswith("d_")}
     return attach(Op(signature, kernel, derivatives=derivatives, **fields))
 
 
-def pointwise(signature: str, kernel: Callable[..., Any] | str | None = None, **fields: Any) -> Op:
+def pointwise(signature: str, kernel: Fn | str | None = None, **fields: Any) -> Op:
     """An op of each element by itself; operands broadcast and meet in their common type.
 
     It states a formula, or a kernel where none of the words of formulas will do.
@@ -39,10 +40,7 @@ def pointwise(signature: str, kernel: Callable[..., Any] | str | None = None, **
 
 
 def special_function(
-    signature: str,
-    kernel: Callable[..., Any] | str | None = None,
-    promotion: str = "float",
-    **fields: Any,
+    signature: str, kernel: Fn | str | None = None, promotion: str = "float", **fields: Any
 ) -> Op:
     """A pointwise op whose kernel is many steps of NumPy's; integers become floats first."""
     return pointwise(signature, kernel, promotion=promotion, **fields)
@@ -62,17 +60,17 @@ def comparison(name: str, doc: str, **fields: Any) -> Op:
     )
 
 
-def reduction(signature: str, kernel: Callable[..., Any] | str | None, **fields: Any) -> Op:
+def reduction(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
     """An op that takes dimensions together."""
     return define(signature, kernel, kind="reduction", **fields)
 
 
-def view(signature: str, kernel: Callable[..., Any] | str | None, **fields: Any) -> Op:
+def view(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
     """An op that shows the same memory in another layout."""
     return define(signature, kernel, kind="view", **fields)
 
 
-def general(signature: str, kernel: Callable[..., Any] | str | None, **fields: Any) -> Op:
+def general(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
     """An op whose kernel sees the arrays as they are."""
     return define(signature, kernel, kind="general", **fields)
 
@@ -139,10 +137,7 @@ def public(
 
 
 def once_more(
-    function: Callable[..., Any],
-    error: Exception,
-    args: tuple[object, ...],
-    kwargs: dict[str, object],
+    function: Fn, error: Exception, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> Any:
     """Calls a function with Python's numbers for tensors of one integer where it takes integers; if
     there are none, raises an error of its."""
@@ -251,7 +246,7 @@ def with_words(
     return cast(F, run) if renamed or outs or "dtype" in known else function
 
 
-def outs_of(function: Callable[..., Any]) -> int:
+def outs_of(function: Fn) -> int:
     """How many tensors `out` must be, as its annotation says: `Tensor | None` is one,
     `tuple[Tensor, Tensor] | None` two; 0 where that depends on the call, or there is none."""
     text = inspect.unwrap(function).__annotations__.get("out", "")
@@ -260,7 +255,7 @@ def outs_of(function: Callable[..., Any]) -> int:
     return int(text == "Tensor | None")
 
 
-def typed(kwargs: dict[str, Any]) -> None:
+def typed(kwargs: Kwargs) -> None:
     """Puts the package's type in the place of Python's: `dtype=float` is float64."""
     if kwargs.get("dtype").__class__ is type:
         kwargs["dtype"] = as_dtype(kwargs["dtype"])

@@ -6,9 +6,9 @@ A product and the sum it goes into count as two.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from toytorch.facts.hints import Shape, Sizes
 from toytorch.facts.size import broadcast_pair
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def windows(
     x: Tensor,
     weight: Tensor,
     bias: Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     transposed: bool,
     *rest: object,
 ) -> int:
@@ -54,7 +54,7 @@ def windows(
 
 def elements(a: Tensor, b: Tensor, *rest: object) -> int:
     """One for each element."""
-    shape: tuple[int, ...] = ()
+    shape: Sizes = ()
     for operand in (a, b):
         shape = broadcast_pair(shape, tuple(getattr(operand, "shape", ())))
     return math.prod(shape)

@@ -6,11 +6,11 @@ operand is one number, or a list with one number or tensor for each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import DType
+from toytorch.facts.hints import DType, Fn
 from toytorch.facts.schema import wrong_argument
 from toytorch.ops.define import PUBLIC
 
@@ -43,7 +43,7 @@ def lists(name: str, self: Sequence[Tensor]) -> int:
     return len(self)
 
 
-def make(name: str, method: str, operands: int) -> Callable[..., Any]:
+def make(name: str, method: str, operands: int) -> Fn:
     """The function over lists for a method with some operands."""
 
     def function(self: Sequence[Tensor], *args: object, **kwargs: object) -> Any:

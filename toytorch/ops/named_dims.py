@@ -26,6 +26,7 @@ from toytorch.core import dispatch
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.hints import Args, Sizes
 from toytorch.ops.define import on_tensors
 
 Names = tuple[Any, ...]
@@ -136,7 +137,7 @@ def unified(a: Names, b: Names) -> Names:
 class Propagation:
     """Sees every call once there are named tensors, and names the results."""
 
-    def on_call(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+    def on_call(self, op: Op, args: Args, out: Any) -> Any:
         """An op: dimensions given by name become numbers, and results get their names."""
         if state.local.unnamed or not any_named(args):
             return dispatch.run(op, args, out)
@@ -147,7 +148,7 @@ class Propagation:
             put(r, names)
         return result
 
-    def on_inplace(self, op: Op, args: tuple[Any, ...]) -> None:
+    def on_inplace(self, op: Op, args: Args) -> None:
         """Before a write: refuses one whose result would have other names than the target."""
         if state.local.unnamed or not any_named(args):
             return
@@ -176,7 +177,7 @@ def any_named(args: Sequence[Any]) -> bool:
     )
 
 
-def numbered(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def numbered(op: Op, args: Args) -> tuple[Any, ...]:
     """The arguments with numbers in place of the names of dimensions."""
     like = next(
         t
@@ -187,7 +188,7 @@ def numbered(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(positions(like, a) if s.name in DIMS else a for s, a in zip(op.schema.args, args))
 
 
-def result_names(op: Op, args: tuple[Any, ...]) -> Names | None:
+def result_names(op: Op, args: Args) -> Names | None:
     """The names of the results of an op."""
     given = dict(zip((a.name for a in op.schema.args), args))
     if op.kind == "pointwise":
@@ -465,7 +466,7 @@ def flattened(tensor: Tensor, dims: Any, out: str) -> Tensor:
     return put(flat, (*own[: places[0]], out, *own[places[-1] + 1 :]))
 
 
-def unflattened(tensor: Tensor, dim: Any, sizes: tuple[int, ...]) -> Tensor:
+def unflattened(tensor: Tensor, dim: Any, sizes: Sizes) -> Tensor:
     """A dimension as several, given as (name, size) pairs."""
     at, own = position(tensor, dim), names_of(tensor)
     pairs = (

@@ -15,13 +15,13 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.ops.creation.from_data import tensor
@@ -204,7 +204,7 @@ def attempt(op: Op, arguments: tuple[str, ...]) -> str | None:
     return repr(made)
 
 
-def composed_page(name: str, function: Callable[..., Any] | type) -> str:
+def composed_page(name: str, function: Fn | type) -> str:
     """The page of a function composed of records, from its docstring."""
     text = inspect.getdoc(function) or ""
     described, *examples = text.split("\n\n>>> ")

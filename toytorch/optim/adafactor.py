@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from toytorch.backends import base
 from toytorch.core.inplace import bump
@@ -12,7 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import finfo
 from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.creation.from_data import tensor
-from toytorch.optim.optimizer import Optimizer, count, named
+from toytorch.optim.optimizer import Group, Optimizer, State, count, named
 
 
 class Adafactor(Optimizer):
@@ -49,9 +48,7 @@ class Adafactor(Optimizer):
         hyper = "lr beta2_decay eps d weight_decay foreach maximize"
         super().__init__(params, named(locals(), hyper))
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         if param.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
         factored = grad.ndim > 1

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.creation.from_data import tensor
 from toytorch.optim.optimizer import (
+    Group,
     Optimizer,
+    Params,
+    State,
     check_betas,
     check_positive,
     count,
@@ -47,7 +47,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float | Tensor = 1e-3,
         betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,
@@ -74,9 +74,7 @@ class Adam(Optimizer):
         hyper = "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused"
         super().__init__(params, named(locals(), hyper + " decoupled_weight_decay"))
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         if not state:
             state["step"] = tensor(0.0)
             state["exp_avg"], state["exp_avg_sq"] = zeros_like(param), zeros_like(param)
@@ -105,7 +103,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,

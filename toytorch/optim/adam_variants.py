@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
 
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
@@ -12,7 +10,10 @@ from toytorch.ops.creation.create import ones, zeros_like
 from toytorch.ops.creation.from_data import tensor
 from toytorch.optim.adam import MEANS
 from toytorch.optim.optimizer import (
+    Group,
     Optimizer,
+    Params,
+    State,
     check_betas,
     check_positive,
     count,
@@ -48,7 +49,7 @@ class Adamax(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
@@ -64,9 +65,7 @@ class Adamax(Optimizer):
         hyper = "lr betas eps weight_decay foreach maximize differentiable capturable"
         super().__init__(params, named(locals(), hyper))
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         if not state:
             state.update(step=tensor(0.0), exp_avg=zeros_like(param), exp_inf=zeros_like(param))
         t, (beta1, beta2) = count(state), group["betas"]
@@ -94,7 +93,7 @@ class NAdam(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
@@ -114,9 +113,7 @@ class NAdam(Optimizer):
         hyper = "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach "
         super().__init__(params, named(locals(), hyper + "capturable differentiable"))
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         if not state:
             state.update(
                 step=tensor(0.0),
@@ -162,7 +159,7 @@ class RAdam(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
@@ -179,9 +176,7 @@ class RAdam(Optimizer):
         hyper = "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay "
         super().__init__(params, named(locals(), hyper + "differentiable"))
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         if not state:
             state.update(step=tensor(0.0), exp_avg=zeros_like(param), exp_avg_sq=zeros_like(param))
         t = count(state)
@@ -220,7 +215,7 @@ class SparseAdam(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
@@ -245,9 +240,7 @@ class SparseAdam(Optimizer):
             if found:
                 raise ValueError(f"{kind} params at indices {found}: SparseAdam {refuses}")
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         if not grad.is_sparse:
             raise RuntimeError(
                 "SparseAdam does not support dense gradients, please consider Adam instead"

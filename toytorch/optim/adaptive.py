@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import full_like, zeros_like
 from toytorch.ops.creation.from_data import tensor
-from toytorch.optim.optimizer import Optimizer, check_positive, count, named, number, raw, slope
+from toytorch.optim.optimizer import (
+    Group,
+    Optimizer,
+    Params,
+    State,
+    check_positive,
+    count,
+    named,
+    number,
+    raw,
+    slope,
+)
 from toytorch.optim.rule import Rule
 
 ADAGRAD = Rule("s = s + g * g\np = p - lr * g / (sqrt(s) + eps)", "p g s", "lr eps")
@@ -58,7 +66,7 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float = 1e-2,
         lr_decay: float = 0,
         weight_decay: float = 0,
@@ -92,9 +100,7 @@ class Adagrad(Optimizer):
         for state in self.state.values():
             state["sum"].share_memory_()
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         lr = number(group["lr"], group) / (1 + (count(state) - 1) * group["lr_decay"])
         if grad.is_sparse:
             if group["weight_decay"]:
@@ -126,7 +132,7 @@ class Adadelta(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,
@@ -143,9 +149,7 @@ class Adadelta(Optimizer):
         hyper = "lr rho eps weight_decay maximize capturable foreach differentiable"
         super().__init__(params, named(locals(), hyper))
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         if not state:
             state.update(
                 step=tensor(0.0), square_avg=zeros_like(param), acc_delta=zeros_like(param)
@@ -176,7 +180,7 @@ class RMSprop(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,
@@ -196,9 +200,7 @@ class RMSprop(Optimizer):
         )
         super().__init__(params, named(locals(), hyper))
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         centered, momentum = group["centered"], group["momentum"]
         if not state:
             state.update(step=tensor(0.0), square_avg=zeros_like(param))

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.create import full_like, ones, zeros_like
 from toytorch.ops.creation.from_data import tensor
-from toytorch.optim.optimizer import Optimizer, check_positive, count, named, noted, raw, slope
+from toytorch.optim.optimizer import (
+    Group,
+    Optimizer,
+    Params,
+    State,
+    check_positive,
+    count,
+    named,
+    noted,
+    raw,
+    slope,
+)
 from toytorch.optim.rule import Rule
 
 ASGD_STEP = Rule("p = p * keep - eta * g\na = a + (p - a) * mu", "p g a", "keep eta mu")
@@ -35,7 +43,7 @@ class ASGD(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float = 1e-2,
         lambd: float = 1e-4,
         alpha: float = 0.75,
@@ -50,9 +58,7 @@ class ASGD(Optimizer):
         hyper = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
         super().__init__(params, named(locals(), hyper))
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         lr, lambd = float(group["lr"]), group["lambd"]
         if not state:
             state.update(step=tensor(0.0), eta=tensor(lr), mu=ones(()), ax=zeros_like(param))
@@ -82,7 +88,7 @@ class Rprop(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float = 1e-2,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50),
@@ -98,9 +104,7 @@ class Rprop(Optimizer):
         hyper = "lr etas step_sizes foreach maximize differentiable capturable"
         super().__init__(params, named(locals(), hyper))
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         if not state:
             lr = float(group["lr"])
             state.update(

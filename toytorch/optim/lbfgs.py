@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from toytorch.autograd.modes import enable_grad, no_grad
@@ -11,7 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state as core_state
 from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.shaping.rearrange import cat
-from toytorch.optim.optimizer import Optimizer, check_positive, named
+from toytorch.optim.optimizer import Optimizer, Params, State, check_positive, named
 
 
 class LBFGS(Optimizer):
@@ -38,7 +38,7 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float = 1,
         max_iter: int = 20,
         max_eval: int | None = None,
@@ -118,7 +118,7 @@ class LBFGS(Optimizer):
         return first
 
     @staticmethod
-    def _direction(state: dict[str, Any], grad: Tensor, history: int) -> Tensor:
+    def _direction(state: State, grad: Tensor, history: int) -> Tensor:
         """-H·∇, by the recursion over the last steps s and changes of gradient y."""
         if state["n_iter"] == 1:
             state["old_dirs"], state["old_stps"], state["ro"] = [], [], []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 from toytorch.backends import base
@@ -11,7 +10,7 @@ from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.create import zeros_like
-from toytorch.optim.optimizer import Optimizer, named
+from toytorch.optim.optimizer import Group, Optimizer, Params, State, named
 
 
 def short(xp: ArrayModule, x: Array) -> Any:
@@ -54,7 +53,7 @@ class Muon(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: float = 1e-3,
         weight_decay: float = 0.1,
         momentum: float = 0.95,
@@ -83,9 +82,7 @@ class Muon(Optimizer):
                         f" with size: {p.size()}"
                     )
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         if param.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
         if not state:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,10 +16,15 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state as core_state
 from toytorch.facts import warned
 from toytorch.facts.dtype import float32
+from toytorch.facts.hints import Fn
 from toytorch.facts.node import RemovableHandle
 from toytorch.ops.creation.from_data import as_tensor
 from toytorch.ops.elementwise.complex_numbers import view_as_real
 from toytorch.optim import rule
+
+Group: TypeAlias = dict[str, Any]  # parameters, under "params", and their hyperparameters
+State: TypeAlias = dict[str, Any]  # what is kept for one parameter
+Params: TypeAlias = Iterable[Tensor | Group | tuple[str, Tensor]]
 
 KEPT = rule.Rule("p = p * keep", "p", "keep")  # decay that leaves the gradient alone
 BEFORE: dict[int, Any] = {}  # hooks of every optimizer
@@ -66,8 +71,8 @@ class Optimizer:
                 f"Tensors or dicts, but got {params.type()}"
             )
         self.defaults = defaults
-        self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
-        self.param_groups: list[dict[str, Any]] = []
+        self.state: dict[Any, State] = defaultdict(dict)
+        self.param_groups: list[Group] = []
         self._without_hooks()
         groups = list(params)
         if not groups:
@@ -95,9 +100,7 @@ class Optimizer:
         self._without_hooks()
         vars(self).update(state)
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         """The rule: writes the new value of one parameter in place."""
         raise NotImplementedError  # as PyTorch's base class does, which has no rule
 
@@ -243,34 +246,28 @@ class Optimizer:
     def _patch_step_function(self) -> None:
         """Does nothing, for classes that call it: hooks run around every step."""
 
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_step_pre_hook(self, hook: Fn) -> RemovableHandle:
         """Calls hook(optimizer, args, kwargs) before each step."""
         return RemovableHandle(self._pre_hooks, hook)
 
-    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_step_post_hook(self, hook: Fn) -> RemovableHandle:
         """Calls hook(optimizer, args, kwargs) after each step."""
         return RemovableHandle(self._post_hooks, hook)
 
-    def register_state_dict_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Fn, prepend: bool = False) -> RemovableHandle:
         """Calls hook(optimizer) before the state is saved."""
         return first_if(prepend, RemovableHandle(self._saving_hooks, hook))
 
-    def register_state_dict_post_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Fn, prepend: bool = False) -> RemovableHandle:
         """Calls hook(optimizer, state_dict) after the state was saved; it may replace it."""
         return first_if(prepend, RemovableHandle(self._saved_hooks, hook))
 
-    def register_load_state_dict_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Fn, prepend: bool = False) -> RemovableHandle:
         """Calls hook(optimizer, state_dict) before the state is loaded; it may replace it."""
         return first_if(prepend, RemovableHandle(self._loading_hooks, hook))
 
     def register_load_state_dict_post_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
+        self, hook: Fn, prepend: bool = False
     ) -> RemovableHandle:
         """Calls hook(optimizer) after the state was loaded."""
         return first_if(prepend, RemovableHandle(self._loaded_hooks, hook))
@@ -319,7 +316,7 @@ class Optimizer:
         params: dict[int, Any] = {}
         for theirs, mine in zip(saved, self.param_groups):
             params.update(zip(theirs["params"], mine["params"]))
-        state: dict[Any, dict[str, Any]] = defaultdict(dict)
+        state: dict[Any, State] = defaultdict(dict)
         for number, values in state_dict["state"].items():
             p = params.get(number)
             if p is not None:
@@ -356,12 +353,12 @@ class Optimizer:
         return f"{type(self).__name__} ({groups})"
 
 
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_optimizer_step_pre_hook(hook: Fn) -> RemovableHandle:
     """Calls hook(optimizer, args, kwargs) before each step of every optimizer."""
     return RemovableHandle(BEFORE, hook)
 
 
-def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_optimizer_step_post_hook(hook: Fn) -> RemovableHandle:
     """Calls hook(optimizer, args, kwargs) after each step of every optimizer."""
     return RemovableHandle(AFTER, hook)
 
@@ -371,7 +368,7 @@ def named(given: dict[str, Any], names: str) -> dict[str, Any]:
     return {name: given[name] for name in names.split()}
 
 
-def on_tensors(group: dict[str, Any], param: Tensor) -> dict[str, Any]:
+def on_tensors(group: Group, param: Tensor) -> dict[str, Any]:
     """The settings of a parameter's group; with those of a step on tensors where somebody is asked about
     each of its ops: the parameter's or the gradient's class, or a mode (`__torch_dispatch__`)."""
     if core_state.fast_path is not core_state.SLOW:
@@ -381,7 +378,7 @@ def on_tensors(group: dict[str, Any], param: Tensor) -> dict[str, Any]:
     return {**group, "differentiable": True} if asked else group
 
 
-def raw(tensor: Tensor, group: dict[str, Any]) -> Any:
+def raw(tensor: Tensor, group: Group) -> Any:
     """What a rule writes to: a tensor's array, or the tensor where the step has a gradient.
 
     Complex numbers are pairs of real ones.
@@ -392,12 +389,12 @@ def raw(tensor: Tensor, group: dict[str, Any]) -> Any:
     return array if array.dtype.kind != "c" else array[..., None].view(array.real.dtype)
 
 
-def number(value: Tensor | float, group: dict[str, Any]) -> Any:
+def number(value: Tensor | float, group: Group) -> Any:
     """A hyperparameter: a number, or the tensor that it is where the step has a gradient."""
     return value if group.get("differentiable") else float(value)
 
 
-def slope(param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
+def slope(param: Tensor, grad: Tensor, group: Group) -> Any:
     """The gradient to descend along, as an array: turned round for `maximize`, with the decay."""
     g = raw(grad, group)
     if group["maximize"]:
@@ -412,14 +409,14 @@ def slope(param: Tensor, grad: Tensor, group: dict[str, Any]) -> Any:
     return g + decay * raw(param, group)
 
 
-def count(state: dict[str, Any]) -> int:
+def count(state: State) -> int:
     """The number of this step: one more than the last."""
     step = noted(state, "step")._array
     step[...] += 1
     return int(step)
 
 
-def noted(state: dict[str, Any], name: str) -> Tensor:
+def noted(state: State, name: str) -> Tensor:
     """A number of the state as a tensor; files of older programs have plain ones."""
     if not isinstance(state[name], Tensor):
         state[name] = as_tensor(float(state[name]), dtype=float32)

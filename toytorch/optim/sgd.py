@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor
-from toytorch.optim.optimizer import Optimizer, check_positive, named, number, raw
+from toytorch.optim.optimizer import (
+    Group,
+    Optimizer,
+    Params,
+    State,
+    check_positive,
+    named,
+    number,
+    raw,
+)
 from toytorch.optim.rule import Rule
 
 STEP = Rule("p = p - lr * g", "p g", "lr")
@@ -32,7 +40,7 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]],
+        params: Params,
         lr: Tensor | float = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
@@ -50,9 +58,7 @@ class SGD(Optimizer):
         hyper = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
         super().__init__(params, named(locals(), hyper))
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         if grad._array.__class__ is SparseArray:
             self.update_sparse(param, grad, state, group)
             return
@@ -84,9 +90,7 @@ class SGD(Optimizer):
             rule(p, g, v, lr, momentum, share)
         bump(param)
 
-    def update_sparse(
-        self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:
+    def update_sparse(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
         """`update` for a sparse gradient: only the rows that it has entries for change."""
         g: Any = -grad if group["maximize"] else grad
         if group["weight_decay"]:

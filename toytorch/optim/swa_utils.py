@@ -10,7 +10,7 @@ from typing import Any
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import int64
-from toytorch.facts.hints import Array, Device
+from toytorch.facts.hints import Array, Device, Fn
 from toytorch.nn.modules.batchnorm import _BatchNorm
 from toytorch.nn.modules.module import Module
 from toytorch.ops.creation.create import zeros
@@ -24,7 +24,7 @@ def _check_decay(decay: float) -> None:
         )
 
 
-def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
+def get_ema_avg_fn(decay: float = 0.999) -> Fn:
     """average ← decay·average + (1 - decay)·weights."""
     _check_decay(decay)
 
@@ -35,7 +35,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     return average
 
 
-def get_swa_avg_fn() -> Callable[..., Any]:
+def get_swa_avg_fn() -> Fn:
     """average ← average + (weights - average)/(n + 1): the plain mean."""
 
     def average(mean: Tensor, current: Tensor, count: Tensor) -> Any:
@@ -45,7 +45,7 @@ def get_swa_avg_fn() -> Callable[..., Any]:
     return average
 
 
-def _for_all(average: Callable[..., Any]) -> Callable[..., None]:
+def _for_all(average: Fn) -> Callable[..., None]:
     def averages(means: Sequence[Tensor], currents: Sequence[Tensor], count: Tensor) -> None:
         with no_grad():
             for mean, current in zip(means, currents):
@@ -81,7 +81,7 @@ class AveragedModel(Module):
         self,
         model: Module,
         device: Device = None,
-        avg_fn: Callable[..., Any] | None = None,
+        avg_fn: Fn | None = None,
         multi_avg_fn: Any = None,
         use_buffers: bool = False,
     ) -> None:

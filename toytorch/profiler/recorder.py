@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.hints import Fn
 from toytorch.facts.node import Node
 from toytorch.profiler.flops import flops_of
 from toytorch.profiler.ledger import Ledger
@@ -147,19 +148,12 @@ class Recorder:
                 return
 
     def around(
-        self,
-        name: str,
-        args: Sequence[Any],
-        function: Callable[..., Any],
-        *arguments: object,
-        **more: object,
+        self, name: str, args: Sequence[Any], function: Fn, *arguments: object, **more: object
     ) -> Any:
         """function(*arguments), in a span of its own."""
         return self._inside(self.enter(name, args), args, function, *arguments, **more)
 
-    def backward(
-        self, node: Node, grad: Any, function: Callable[..., Any], *arguments: object
-    ) -> Any:
+    def backward(self, node: Node, grad: Any, function: Fn, *arguments: object) -> Any:
         """The same for a node of the backward pass, in the two spans that PyTorch shows."""
         name = node.name()
         grads = tuple(grad) if node.many else (grad,)
@@ -172,12 +166,7 @@ class Recorder:
             self.leave(outer)
 
     def _inside(
-        self,
-        span: Span,
-        args: Sequence[Any],
-        function: Callable[..., Any],
-        *arguments: object,
-        **more: object,
+        self, span: Span, args: Sequence[Any], function: Fn, *arguments: object, **more: object
     ) -> Any:
         try:
             result = function(*arguments, **more)

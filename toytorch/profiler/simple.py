@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from toytorch import cuda
+from toytorch.facts.hints import Args
 from toytorch.nn.modules import hooks
 from toytorch.profiler.events import EventList, FunctionEventAvg, events_of
 from toytorch.profiler.recorder import MODULE, Recorder, Span
@@ -172,7 +173,7 @@ class Modules:
             hooks.register_module_forward_hook(self._leave, always_call=True),
         ]
 
-    def _enter(self, module: Module, args: tuple[Any, ...]) -> None:
+    def _enter(self, module: Module, args: Args) -> None:
         if id(module) not in self._names:
             kind = type(module).__name__
             number = next(self._counts.setdefault(kind, itertools.count()))
@@ -180,7 +181,7 @@ class Modules:
             self._kept.append(module)
         self._open.append((module, self._recorder.enter(self._names[id(module)], args, MODULE)))
 
-    def _leave(self, module: Module, args: tuple[Any, ...], output: object) -> None:
+    def _leave(self, module: Module, args: Args, output: object) -> None:
         for i in reversed(range(len(self._open))):
             if self._open[i][0] is module:
                 self._recorder.leave(self._open.pop(i)[1])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.facts.hints import Device
+from toytorch.facts.hints import Device, Fn
 from toytorch.serialization.archive import ZIP, DamagedArchive, Reader, Writer
 from toytorch.serialization.atomic import replacing
 from toytorch.serialization.legacy import load_legacy, write_legacy
@@ -83,7 +83,7 @@ def _write(file: Any, program: bytes, pickler: Pickler, folder: str = "archive")
 
 def load(
     f: object,
-    map_location: Callable[..., Any] | Device | dict[str, str] = None,
+    map_location: Fn | Device | dict[str, str] = None,
     pickle_module: object = None,
     *,
     weights_only: bool | None = None,
@@ -139,10 +139,7 @@ def _weights_only(wanted: bool | None, pickle_module: object) -> bool:
 
 
 def _read(
-    reader: Reader,
-    map_location: Callable[..., Any] | Device | dict[str, str],
-    mapped: bool,
-    weights_only: bool,
+    reader: Reader, map_location: Fn | Device | dict[str, str], mapped: bool, weights_only: bool
 ) -> Any:
     program = reader.read("data.pkl").tobytes()
     order = sys.byteorder

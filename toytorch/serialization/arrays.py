@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Fn
 from toytorch.serialization.rebuild import require
 
 CODES = re.compile(r"(b1|[iu][1248]|f[248]|f16|c8|c16|c32|[SU]\d{1,9}|[mM]8)")
@@ -105,7 +105,7 @@ class ArrayShell:
 NATIVE = "<" if sys.byteorder == "little" else ">"
 
 
-def type_of(spend: Callable[..., Any], code: str, *flags: bool) -> TypeShell:
+def type_of(spend: Fn, code: str, *flags: bool) -> TypeShell:
     """A type by its code; `build` gives it its byte order."""
     require(
         type(code) is str and CODES.fullmatch(code) is not None,
@@ -114,12 +114,12 @@ def type_of(spend: Callable[..., Any], code: str, *flags: bool) -> TypeShell:
     return TypeShell(code)
 
 
-def array_of(spend: Callable[..., Any], *args: object) -> ArrayShell:
+def array_of(spend: Fn, *args: object) -> ArrayShell:
     """An array without a state."""
     return ArrayShell()
 
 
-def scalar_of(spend: Callable[..., Any], kind: Any, data: Any = b"") -> Any:
+def scalar_of(spend: Fn, kind: Any, data: Any = b"") -> Any:
     """A number of NumPy's from its bytes."""
     require(
         isinstance(kind, np.dtype) and type(data) is bytes and len(data) == kind.itemsize,

@@ -12,7 +12,7 @@ import fractions
 import pathlib
 import types
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from toytorch.core.random import Generator
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import cpu, device, layout
 from toytorch.facts.dtype import dtype, float32
+from toytorch.facts.hints import Fn
 from toytorch.facts.package import is_ours
 from toytorch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from toytorch.nn.utils.rnn import PackedSequence
@@ -51,7 +52,7 @@ class Made(NamedTuple):
     thing: type
 
 
-def default_dict(spend: Callable[..., Any], *args: type) -> Any:
+def default_dict(spend: Fn, *args: type) -> Any:
     """A defaultdict of plain values."""
     require(
         len(args) < 2 and all(a in FACTORIES for a in args),
@@ -82,7 +83,7 @@ def deque_of(spend: Any, *args: Any) -> Any:
     return deque(*args)
 
 
-def slice_of(spend: Callable[..., Any], *args: int | None) -> Any:
+def slice_of(spend: Fn, *args: int | None) -> Any:
     """A slice or range of integers."""
     require(
         1 <= len(args) <= 3 and all(a is None or type(a) is int for a in args),
@@ -91,20 +92,20 @@ def slice_of(spend: Callable[..., Any], *args: int | None) -> Any:
     return slice(*args)
 
 
-def range_of(spend: Callable[..., Any], *args: int) -> Any:
+def range_of(spend: Fn, *args: int) -> Any:
     """A range of integers."""
     require(1 <= len(args) <= 3 and all(type(a) is int for a in args), "a range needs integers")
     return range(*args)
 
 
-def function_of(spend: Callable[..., Any], owner: object, name: str) -> Any:
+def function_of(spend: Fn, owner: object, name: str) -> Any:
     """A function of PyTorch that is written in C, as pickle names it."""
     found = functions().get(f"torch.{name}") if owner in OWNERS and type(name) is str else None
     require(found is not None, "getattr is not called for files")
     return found
 
 
-def packed_sequence(spend: Callable[..., Any], *parts: Any) -> Any:
+def packed_sequence(spend: Fn, *parts: Any) -> Any:
     """Sequences without padding."""
     require(
         len(parts) == 4 and all(p is None or isinstance(p, Tensor) for p in parts),
@@ -113,10 +114,10 @@ def packed_sequence(spend: Callable[..., Any], *parts: Any) -> Any:
     return tuple.__new__(PackedSequence, parts)
 
 
-def result_of(name: str, fields: Sequence[str]) -> Callable[..., Any]:
+def result_of(name: str, fields: Sequence[str]) -> Fn:
     """A maker of an op's named results."""
 
-    def build(spend: Callable[..., Any], parts: Any, more: object = None) -> Any:
+    def build(spend: Fn, parts: Any, more: object = None) -> Any:
         require(
             type(parts) is tuple and len(parts) == len(fields), "an op's results are in a tuple"
         )
@@ -125,12 +126,10 @@ def result_of(name: str, fields: Sequence[str]) -> Callable[..., Any]:
     return build
 
 
-def lazy(cls: type) -> Callable[..., Any]:
+def lazy(cls: type) -> Fn:
     """A maker of parameters that have no shape yet."""
 
-    def build(
-        spend: Callable[..., Any], wanted: object, where: Any = cpu, kind: Any = float32
-    ) -> Any:
+    def build(spend: Fn, wanted: object, where: Any = cpu, kind: Any = float32) -> Any:
         require(
             type(wanted) is bool and isinstance(where, device) and isinstance(kind, dtype),
             "a parameter without a shape has a device and a type",
@@ -140,10 +139,10 @@ def lazy(cls: type) -> Callable[..., Any]:
     return build
 
 
-def plain(cls: Callable[..., Any], *kinds: type) -> Callable[..., Any]:
+def plain(cls: Fn, *kinds: type) -> Fn:
     """A maker of values of the standard library from numbers, texts or bytes."""
 
-    def build(spend: Callable[..., Any], *args: Any) -> Any:
+    def build(spend: Fn, *args: Any) -> Any:
         require(
             all(type(a) in kinds for a in args)
             and all(len(a) < 1000 for a in args if isinstance(a, (str, bytes))),
@@ -160,19 +159,19 @@ def fraction(*args: str | int) -> fractions.Fraction:
     return fractions.Fraction(*args)
 
 
-def type_of(spend: Callable[..., Any], value: object) -> Any:
+def type_of(spend: Fn, value: object) -> Any:
     """The type of a constant, which has no name."""
     require(value is None or value is ..., "type is not called for files")
     return type(value)
 
 
-def no_bytes(spend: Callable[..., Any], *args: object) -> bytes:
+def no_bytes(spend: Fn, *args: object) -> bytes:
     """How protocol 2 writes bytes of which there are none."""
     require(not args, "bytes are written as text")
     return b""
 
 
-def generator_of(spend: Callable[..., Any], where: Any) -> Generator:
+def generator_of(spend: Fn, where: Any) -> Generator:
     """A stream of random numbers, whose place is its state."""
     require(isinstance(where, device), "a generator is of a device")
     return Generator(where)

@@ -11,7 +11,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.facts.dtype import dtype
-from toytorch.facts.hints import Device
+from toytorch.facts.hints import Device, Fn
 from toytorch.serialization.archive import DamagedArchive
 from toytorch.serialization.pickler import Pickler
 from toytorch.serialization.rebuild import GLOBALS, StorageType, require
@@ -42,10 +42,7 @@ def write_legacy(file: IO[Any], program: bytes, pickler: Pickler) -> None:
 
 
 def load_legacy(
-    file: IO[Any],
-    map_location: Callable[..., Any] | Device | dict[str, str],
-    weights_only: bool,
-    name: str,
+    file: IO[Any], map_location: Fn | Device | dict[str, str], weights_only: bool, name: str
 ) -> Any:
     """The value in a file of the old layout, which is then read up to its end.
 

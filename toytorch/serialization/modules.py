@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from toytorch import nn
 from toytorch.core.public_modules import pytorch_module
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.facts.package import is_ours
 from toytorch.nn.modules.hooks import Hook, entry
 from toytorch.nn.modules.linear import NonDynamicallyQuantizableLinear
@@ -139,9 +140,7 @@ def _is_attribute(cls: type, name: str) -> bool:
     )
 
 
-def _hooks(
-    cls: type, name: str, hooks: dict[int, Callable[..., Any]], state: dict[str, Any]
-) -> dict[Any, Any]:
+def _hooks(cls: type, name: str, hooks: dict[int, Fn], state: dict[str, Any]) -> dict[Any, Any]:
     require(isinstance(hooks, dict), f"{name} of a module must be a dict")
     for hook in hooks.values():
         if not callable(hook) or allowed.name_of(hook) is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
 from pickle import UnpicklingError
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -28,6 +27,7 @@ from toytorch.facts.device import (
     strided,
 )
 from toytorch.facts.dtype import ALL, STORED, dtype
+from toytorch.facts.hints import Fn, Shape, Sizes
 from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
 from toytorch.nn.parameter import Parameter
@@ -43,7 +43,7 @@ class Builder(NamedTuple):
     """A function that a file may call. Its first argument, `spend`, pays for what it copies."""
 
     name: str
-    build: Callable[..., Any]
+    build: Fn
     thing: Any = None  # the class itself, where a file may hold it as a value
 
 
@@ -86,13 +86,13 @@ def computes_hash(cls: type) -> bool:
 # -- containers -----------------------------------------------------------------------------------
 
 
-def _items(value: Any, kinds: tuple[type, ...], spend: Callable[..., Any]) -> Any:
+def _items(value: Any, kinds: tuple[type, ...], spend: Fn) -> Any:
     require(type(value) in kinds, f"a container cannot be made from a {type(value).__name__}")
     spend(len(value))
     return value
 
 
-def ordered_dict(spend: Callable[..., Any], *args: object) -> Any:
+def ordered_dict(spend: Fn, *args: object) -> Any:
     """An OrderedDict, empty or from a list of pairs."""
     require(len(args) < 2, "OrderedDict takes one argument")
     made = OrderedDict[Any, Any]()
@@ -102,26 +102,26 @@ def ordered_dict(spend: Callable[..., Any], *args: object) -> Any:
     return made
 
 
-def counter(spend: Callable[..., Any], *args: object) -> Any:
+def counter(spend: Fn, *args: object) -> Any:
     """A Counter from a dict."""
     require(len(args) < 2, "Counter takes one argument")
     return Counter(_items(args[0], (dict,), spend) if args else {})
 
 
-def set_of(spend: Callable[..., Any], *args: object) -> Any:
+def set_of(spend: Fn, *args: object) -> Any:
     """A set from a list."""
     require(len(args) < 2, "set takes one argument")
     return {check_key(v) for v in _items(args[0], (list, tuple), spend)} if args else set()
 
 
-def encode(spend: Callable[..., Any], text: Any, encoding: str = "latin1") -> bytes:
+def encode(spend: Fn, text: Any, encoding: str = "latin1") -> bytes:
     """Bytes, which protocol 2 writes as the text of the same numbers."""
     require(type(text) is str and encoding in ("latin1", "latin-1"), "bytes must be latin1 text")
     spend(len(text))
     return str(text).encode("latin1")
 
 
-def byte_array(spend: Callable[..., Any], *args: Any) -> bytearray:
+def byte_array(spend: Fn, *args: Any) -> bytearray:
     """A bytearray from bytes, or from text in latin1."""
     if len(args) == 2:
         args = (encode(spend, *args),)
@@ -129,13 +129,13 @@ def byte_array(spend: Callable[..., Any], *args: Any) -> bytearray:
     return bytearray(_items(args[0], (bytes,), spend)) if args else bytearray()
 
 
-def complex_of(spend: Callable[..., Any], real: float, imag: float) -> complex:
+def complex_of(spend: Fn, real: float, imag: float) -> complex:
     """A complex number from two floats."""
     require(type(real) is float and type(imag) is float, "complex needs two floats")
     return complex(real, imag)
 
 
-def size_of(spend: Callable[..., Any], *args: tuple[int, ...]) -> Size:
+def size_of(spend: Fn, *args: tuple[int, ...]) -> Size:
     """A Size from a tuple of integers."""
     require(len(args) < 2, "Size takes one argument")
     values = _items(args[0], (tuple, list), spend) if args else ()
@@ -143,13 +143,13 @@ def size_of(spend: Callable[..., Any], *args: tuple[int, ...]) -> Size:
     return Size(values)
 
 
-def device_of(spend: Callable[..., Any], kind: str, index: int | None = None) -> device:
+def device_of(spend: Fn, kind: str, index: int | None = None) -> device:
     """A device from its name."""
     require(type(kind) is str and type(index) in (int, type(None)), "device needs a name")
     return device(kind, index)
 
 
-def layout_of(spend: Callable[..., Any], name: str) -> layout:
+def layout_of(spend: Fn, name: str) -> layout:
     """How elements lie in memory, by name."""
     for found in (strided, jagged, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc):
         if str(found) == name:
@@ -160,7 +160,7 @@ def layout_of(spend: Callable[..., Any], name: str) -> layout:
 # -- tensors --------------------------------------------------------------------------------------
 
 
-def _sizes(values: Any, what: str) -> tuple[int, ...]:
+def _sizes(values: Any, what: str) -> Sizes:
     require(
         type(values) in (tuple, list, Size)
         and len(values) <= 64
@@ -171,11 +171,11 @@ def _sizes(values: Any, what: str) -> tuple[int, ...]:
 
 
 def tensor_v2(
-    spend: Callable[..., Any],
+    spend: Fn,
     storage: Loaded,
     offset: int,
-    size: Sequence[int],
-    stride: Sequence[int],
+    size: Shape,
+    stride: Shape,
     requires_grad: bool = False,
     hooks: dict[Any, Any] | None = None,
     metadata: dict[str, bool] | None = None,
@@ -211,23 +211,17 @@ def _wanting(tensor: Tensor, requires_grad: bool) -> Tensor:
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def tensor_v1(
-    spend: Callable[..., Any],
-    storage: Loaded,
-    offset: int,
-    size: Sequence[int],
-    stride: Sequence[int],
-) -> Tensor:
+def tensor_v1(spend: Fn, storage: Loaded, offset: int, size: Shape, stride: Shape) -> Tensor:
     """A view of a storage, as files of PyTorch 0.3 say it."""
     return tensor_v2(spend, storage, offset, size, stride)
 
 
 def tensor_v3(
-    spend: Callable[..., Any],
+    spend: Fn,
     storage: Loaded,
     offset: int,
-    size: Sequence[int],
-    stride: Sequence[int],
+    size: Shape,
+    stride: Shape,
     requires_grad: bool,
     hooks: Any,
     kind: Any,
@@ -242,7 +236,7 @@ def tensor_v3(
 
 
 def tensor_without_memory(
-    spend: Callable[..., Any], kind: Any, size: Any, stride: Any, requires_grad: bool
+    spend: Fn, kind: Any, size: Any, stride: Any, requires_grad: bool
 ) -> Tensor:
     """A tensor on device meta."""
     require(type(kind) is dtype, "a tensor needs a type")
@@ -254,10 +248,7 @@ def tensor_without_memory(
 
 
 def parameter(
-    spend: Callable[..., Any],
-    data: Tensor,
-    requires_grad: bool,
-    hooks: dict[Any, Any] | None = None,
+    spend: Fn, data: Tensor, requires_grad: bool, hooks: dict[Any, Any] | None = None
 ) -> Tensor:
     """A Parameter over a tensor."""
     require(isinstance(data, Tensor) and type(requires_grad) is bool, "a Parameter needs a tensor")
@@ -265,11 +256,7 @@ def parameter(
 
 
 def parameter_with_state(
-    spend: Callable[..., Any],
-    data: Tensor,
-    requires_grad: bool,
-    hooks: dict[Any, Any],
-    state: dict[str, str],
+    spend: Fn, data: Tensor, requires_grad: bool, hooks: dict[Any, Any], state: dict[str, str]
 ) -> Tensor:
     """A Parameter over a tensor, with attributes that the user gave it."""
     return _with_attributes(parameter(spend, data, requires_grad), state, spend)
@@ -283,7 +270,7 @@ class DimRange:
     """Another such remark, which nothing here reads."""
 
 
-def _with_attributes(tensor: Tensor, state: Any, spend: Callable[..., Any]) -> Tensor:
+def _with_attributes(tensor: Tensor, state: Any, spend: Fn) -> Tensor:
     if type(state) is tuple and len(state) == 2 and not state[1]:
         state = state[0]  # (attributes, slots)
     require(type(state) is dict, "the attributes of a tensor must be a dict")
@@ -303,9 +290,7 @@ def _with_attributes(tensor: Tensor, state: Any, spend: Callable[..., Any]) -> T
     return tensor
 
 
-def from_type(
-    spend: Callable[..., Any], build: Builder, kind: Builder, args: Any, state: object
-) -> Tensor:
+def from_type(spend: Fn, build: Builder, kind: Builder, args: Any, state: object) -> Tensor:
     """A tensor with attributes that the user gave it."""
     require(
         type(build) is Builder and build.name in REBUILDERS and type(args) is tuple,
@@ -421,7 +406,7 @@ def _is_dense(tensor: Tensor) -> bool:
     return tensor.layout is strided and tensor.numel() <= tensor._memory().flat().size
 
 
-def only_named(spend: Callable[..., Any], *args: object) -> Any:
+def only_named(spend: Fn, *args: object) -> Any:
     """For classes that files name but never call."""
     raise UnpicklingError("a class of tensors cannot be called")
 
@@ -438,7 +423,7 @@ def finished(value: object) -> Any:
     return value
 
 
-REBUILDERS: dict[str, Callable[..., Any]] = {
+REBUILDERS: dict[str, Fn] = {
     "torch._utils._rebuild_tensor": tensor_v1,
     "torch._utils._rebuild_tensor_v2": tensor_v2,
     "torch._utils._rebuild_tensor_v3": tensor_v3,
@@ -449,7 +434,7 @@ REBUILDERS: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_nested_tensor": nested_tensor,
     NESTED + "_rebuild_njt": jagged_tensor,
 }
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Fn] = {
     **REBUILDERS,
     "torch._tensor._rebuild_from_type_v2": from_type,
     "torch._dynamo.decorators._DimRange": lambda spend: DimRange(),

@@ -14,7 +14,7 @@ from toytorch.core.storage import Storage
 from toytorch.core.storages import UntypedStorage
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
-from toytorch.facts.hints import Array, Device
+from toytorch.facts.hints import Array, Device, Fn
 
 NO_CUDA = (
     "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
@@ -46,7 +46,7 @@ class Storages:
     def __init__(
         self,
         read: Callable[[str, int], Any],
-        map_location: Callable[..., Any] | Device | dict[str, str],
+        map_location: Fn | Device | dict[str, str],
         byteorder: str = sys.byteorder,
     ) -> None:
         self._read, self._swap = read, byteorder != sys.byteorder
@@ -91,9 +91,7 @@ class Storages:
         return Storage(typed, typed), flat
 
 
-def placing(
-    map_location: Callable[..., Any] | Device | dict[str, str],
-) -> Callable[[Any, str], Any]:
+def placing(map_location: Fn | Device | dict[str, str]) -> Callable[[Any, str], Any]:
     """A function of (bytes, place they were saved from) that moves them where they should go."""
     if map_location is None:
         return put

@@ -11,6 +11,7 @@ from typing import Any
 
 from toytorch.core.random import Generator
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Args
 from toytorch.facts.package import is_ours
 from toytorch.nn import Module
 from toytorch.optim import Optimizer
@@ -201,7 +202,7 @@ class Unpickler:
             require(type(function) is Allowed, "what is called is no function")
             self.stack.append(function.thing(*args))
 
-    def _make(self, cls: type, args: tuple[Any, ...]) -> None:
+    def _make(self, cls: type, args: Args) -> None:
         require(not args, f"a {cls.__name__} is made empty")
         self.stack.append(object.__new__(cls) if issubclass(cls, Module) else cls.__new__(cls))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from toytorch.autograd.modes import no_grad
+from toytorch.facts.hints import Fn
 from toytorch.trainer.data import number_of_batches, to_device
 from toytorch.trainer.results import Results
 
@@ -49,7 +49,7 @@ def evaluate(
 def _pass(
     trainer: Trainer,
     kind: str,
-    step: Callable[..., Any],
+    step: Fn,
     loader: DataLoader,
     total: int | None,
     keep: list[Any] | None,

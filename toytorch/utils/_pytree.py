@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from types import UnionType
 from typing import Any, TypeAlias
 
+from toytorch.facts.hints import Fn
 from toytorch.facts.pytree import (
     BUILT_IN,
     LEAF,
@@ -110,9 +111,7 @@ def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
     return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_map_(
-    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None
-) -> PyTree:
+def tree_map_(func: Fn, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """Calls func for every leaf, and gives the container back as it is."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
@@ -301,9 +300,7 @@ def tree_flatten_with_path(
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
-def tree_map_with_path(
-    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None
-) -> PyTree:
+def tree_map_with_path(func: Fn, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """`tree_map` of a function that is given the path, too."""
     found, spec = tree_flatten_with_path(tree, is_leaf)
     others = [tree_leaves(r, is_leaf) for r in rests]

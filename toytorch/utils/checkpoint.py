@@ -10,6 +10,7 @@ from toytorch import amp, autograd
 from toytorch.core import random
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state, warned
+from toytorch.facts.hints import Fn
 from toytorch.ops.creation.create import empty
 from toytorch.utils.selective_checkpoint import CheckpointPolicy as CheckpointPolicy
 from toytorch.utils.selective_checkpoint import (
@@ -69,7 +70,7 @@ def casting_now() -> Callable[[], contextlib.ExitStack]:
 class Frame:
     """One checkpointed call: how to run it again, and what the second run saved."""
 
-    def __init__(self, run: Callable[..., Any], early_stop: bool, keep_rng: bool) -> None:
+    def __init__(self, run: Fn, early_stop: bool, keep_rng: bool) -> None:
         self.run, self.early_stop = run, early_stop
         self.rng = random.get_rng_state() if keep_rng else None
         self.casting = casting_now()
@@ -145,9 +146,7 @@ class _Reentrant(autograd.Function):
     """The older way: a node whose backward runs forward and backward of the function."""
 
     @staticmethod
-    def forward(
-        ctx: FunctionCtx, function: Callable[..., Any], keep_rng: bool, *args: Tensor
-    ) -> Any:
+    def forward(ctx: FunctionCtx, function: Fn, keep_rng: bool, *args: Tensor) -> Any:
         ctx.function, ctx.args = function, args
         ctx.rng = random.get_rng_state() if keep_rng else None
         ctx.casting = casting_now()
@@ -185,7 +184,7 @@ class _Reentrant(autograd.Function):
 
 
 def checkpoint(
-    function: Callable[..., Any],
+    function: Fn,
     *args: Any,
     use_reentrant: bool | None = None,
     context_fn: Any = None,

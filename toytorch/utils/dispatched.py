@@ -17,6 +17,7 @@ from toytorch.core.op import Op
 from toytorch.core.record import record, wants_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.hints import Args, Kwargs
 from toytorch.ops import aten
 from toytorch.ops.aten import OpOverload, OpOverloadPacket
 from toytorch.ops.aten_calls import as_list, written_out
@@ -35,18 +36,18 @@ class Asked:
     def __init__(self, handler: Handler, mode: object) -> None:
         self.handler, self.mode = handler, mode
 
-    def on_call(self, op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
+    def on_call(self, op: Op, args: Args, out: Tensor | None) -> Any:
         """A call; a layer by the ops that PyTorch composes it of."""
         if op is matmul.linear and out is None:
             with state.watching(self):
                 return by_parts(*args)
         return below_autograd(self.handler, op, args, out, False)
 
-    def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Any:
+    def on_inplace(self, op: Op, args: Args) -> Any:
         """A write."""
         return below_autograd(self.handler, op, args, None, True)
 
-    def on_create(self, function: Handler, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def on_create(self, function: Handler, args: Args, kwargs: Kwargs) -> Any:
         """A function that makes a tensor without a record."""
         return created(self.handler, function, args, kwargs)
 
@@ -58,9 +59,7 @@ def by_parts(bias: Tensor | None, x: Tensor, weight: Tensor) -> Any:
     return matmul.addmm.function(bias, x, weight.t())
 
 
-def below_autograd(
-    handler: Handler, op: Op, args: tuple[Any, ...], out: Tensor | None, written: bool
-) -> Any:
+def below_autograd(handler: Handler, op: Op, args: Args, out: Tensor | None, written: bool) -> Any:
     """What a handler makes of a call, with the history that the call has."""
     func, first, more = written_out(op, args, written)
     if out is not None:
@@ -91,9 +90,7 @@ def below_autograd(
     return made
 
 
-def created(
-    handler: Handler, function: Handler, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def created(handler: Handler, function: Handler, args: Args, kwargs: Kwargs) -> Any:
     """What a handler makes of a function that makes a tensor without a record."""
     if function is tensor:  # what is in Python's lists is no op's business
         return function(*args, **kwargs)
@@ -115,7 +112,7 @@ def created(
     return made.requires_grad_() if kwargs.get("requires_grad") else made
 
 
-def free(made: Tensor, args: tuple[Any, ...]) -> Tensor:
+def free(made: Tensor, args: Args) -> Tensor:
     """A result that is no operand and has no history, so that it can get one."""
     if made._grad_edge is not None or made._requires_grad or any(made is a for a in args):
         return made.detach()
@@ -137,7 +134,7 @@ def asking(values: Sequence[object]) -> Iterator[Tensor]:
 class Classes:
     """Asks the classes of operands; each method gives NotImplemented where none wants to be asked."""
 
-    def call(self, op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
+    def call(self, op: Op, args: Args, out: Tensor | None) -> Any:
         """What a call comes to."""
         kinds = kinds_of(args)
         if not kinds:
@@ -146,18 +143,18 @@ class Classes:
             return by_parts(*args)
         return below_autograd(one_of(kinds), op, args, out, False)
 
-    def write(self, op: Op, args: tuple[Any, ...]) -> Any:
+    def write(self, op: Op, args: Args) -> Any:
         """The same for a call that writes to its first operand."""
         kinds = kinds_of(args)
         return below_autograd(one_of(kinds), op, args, None, True) if kinds else NotImplemented
 
-    def create(self, function: Handler, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def create(self, function: Handler, args: Args, kwargs: Kwargs) -> Any:
         """The same for a function that makes a tensor without a record."""
         kinds = kinds_of(args)
         return created(one_of(kinds), function, args, kwargs) if kinds else NotImplemented
 
 
-def kinds_of(args: tuple[Any, ...]) -> list[Any]:
+def kinds_of(args: Args) -> list[Any]:
     """The classes among arguments that want to be asked, subclasses before their bases."""
     if subclasses.asking.dispatch_off:
         return []

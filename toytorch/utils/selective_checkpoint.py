@@ -7,7 +7,7 @@ puts a kept result in the place of the call, with its node and without its kerne
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core import dispatch, write
@@ -15,6 +15,7 @@ from toytorch.core.op import Op
 from toytorch.core.record import record, wants_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
+from toytorch.facts.hints import Args, Fn
 from toytorch.ops import aten
 from toytorch.ops import aten_calls as calls
 
@@ -84,16 +85,16 @@ class Watching:
 class Caching(Watching):
     """The first run: asks the policy about every call."""
 
-    def __init__(self, policy: Callable[..., Any], calls: list[list[Kept] | None]) -> None:
+    def __init__(self, policy: Fn, calls: list[list[Kept] | None]) -> None:
         self.policy, self.calls = policy, calls
 
-    def saves(self, op: Op, args: tuple[Any, ...], made: Any, written: bool = False) -> bool:
+    def saves(self, op: Op, args: Args, made: Any, written: bool = False) -> bool:
         """What the policy says."""
         context = SelectiveCheckpointContext(is_recompute=False, op_output=made)
         said = self.policy(context, calls.overload(op, args, written), *calls.given(op, args))
         return said if isinstance(said, bool) else said.name in KEPT
 
-    def on_call(self, op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
+    def on_call(self, op: Op, args: Args, out: Tensor | None) -> Any:
         """A call: its results may be kept. Views cost nothing and are made again."""
         made = dispatch.call(op, args, out)
         if hidden(op):
@@ -103,7 +104,7 @@ class Caching(Watching):
         self.calls.append([Kept(r) for r in results] if keep else None)
         return made
 
-    def on_inplace(self, op: Op, args: tuple[Any, ...]) -> Tensor:
+    def on_inplace(self, op: Op, args: Args) -> Tensor:
         """A write is done again."""
         made = write.inplace(op, args)
         self.saves(op, args, made, written=True)
@@ -120,7 +121,7 @@ class Cached(Watching):
         self.next = 0
         super().__enter__()
 
-    def on_call(self, op: Op, args: tuple[Any, ...], out: Tensor | None) -> Any:
+    def on_call(self, op: Op, args: Args, out: Tensor | None) -> Any:
         """A call, or what came out of it the first time."""
         if hidden(op):
             return dispatch.call(op, args, out)
@@ -145,7 +146,7 @@ class Cached(Watching):
 
 
 def create_selective_checkpoint_contexts(
-    policy_fn_or_list: Callable[..., Any] | Sequence[Any], allow_cache_entry_mutation: bool = False
+    policy_fn_or_list: Fn | Sequence[Any], allow_cache_entry_mutation: bool = False
 ) -> tuple[Any, Any]:
     """The contexts of a checkpoint's two runs, for `checkpoint(…, context_fn=…)`.
 
@@ -165,7 +166,7 @@ def create_selective_checkpoint_contexts(
     tensor([[14.7781, 14.7781],
             [14.7781, 14.7781]])
     """
-    policy: Callable[..., Any]
+    policy: Fn
     if isinstance(policy_fn_or_list, list):
         ops = policy_fn_or_list
         for op in ops:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import mmap
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from toytorch.backends.held import HeldArray
 from toytorch.facts.device import device as device_class
-from toytorch.facts.hints import Array, Device
+from toytorch.facts.hints import Array, Device, Shape
 from toytorch.facts.size import contiguous_strides
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
@@ -63,9 +62,7 @@ class MetaArray(HeldArray):
         self.held, self.memory = held, memory
 
     @classmethod
-    def new(
-        cls, shape: Sequence[int], kind: npt.DTypeLike, strides: Sequence[int] | None = None
-    ) -> MetaArray:
+    def new(cls, shape: Shape, kind: npt.DTypeLike, strides: Shape | None = None) -> MetaArray:
         """A new array; by rows unless strides (in bytes) are given."""
         kind = np.dtype(kind)
         if strides is None:
@@ -88,9 +85,7 @@ class MetaArray(HeldArray):
         here: int = self.held.__array_interface__["data"][0]
         return here - self.memory.start if self.size else 0
 
-    def at(
-        self, offset: int, shape: Sequence[int], strides: Sequence[int], kind: npt.DTypeLike
-    ) -> MetaArray:
+    def at(self, offset: int, shape: Shape, strides: Shape, kind: npt.DTypeLike) -> MetaArray:
         """Another view of the same memory; offset and strides in bytes."""
         return MetaArray(hollow(self.memory, offset, shape, strides, kind), self.memory)
 
@@ -98,9 +93,7 @@ class MetaArray(HeldArray):
         return f"<array {self.shape} of {np.dtype(self.dtype).name} without memory>"
 
 
-def hollow(
-    memory: Memory, offset: int, shape: Sequence[int], strides: Sequence[int], kind: npt.DTypeLike
-) -> Any:
+def hollow(memory: Memory, offset: int, shape: Shape, strides: Shape, kind: npt.DTypeLike) -> Any:
     """A NumPy array of a shape and strides (in bytes) that must not be read."""
     kind = np.dtype(kind)
     if memory.root.size >= memory.nbytes:
@@ -121,11 +114,7 @@ class WrappedArray(MetaArray):
 
 
 def wrapped(
-    shape: Sequence[int],
-    kind: npt.DTypeLike,
-    strides: Sequence[int] | None,
-    offset: int,
-    where: Device,
+    shape: Shape, kind: npt.DTypeLike, strides: Shape | None, offset: int, where: Device
 ) -> WrappedArray:
     """A new one; strides and offset in elements."""
     kind = np.dtype(kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,7 +15,7 @@ from toytorch.backends.meta.array import MetaArray, WrappedArray, wrapped
 from toytorch.backends.meta.infer import META, Inference
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Fn, Shape
 
 
 class MetaBackend:
@@ -59,9 +59,7 @@ class MetaBackend:
     def data_ptr(self, array: MetaArray) -> int:
         return array.offset
 
-    def as_strided(
-        self, flat: MetaArray, shape: Sequence[int], strides: Sequence[int], offset: int
-    ) -> MetaArray:
+    def as_strided(self, flat: MetaArray, shape: Shape, strides: Shape, offset: int) -> MetaArray:
         size = flat.itemsize
         return flat.at(offset * size, shape, [s * size for s in strides], flat.dtype)
 
@@ -75,15 +73,11 @@ class MetaBackend:
 
     plain = None
 
-    def launch(
-        self, name: str, function: Callable[..., Any], args: tuple[object, ...], **how: Any
-    ) -> Any:
+    def launch(self, name: str, function: Fn, args: tuple[object, ...], **how: Any) -> Any:
         """What the results of `function(*args)` look like."""
         return self.inference.run(name, function, args, **how)
 
-    def launch_graph(
-        self, name: str, function: Callable[..., Any], arrays: Sequence[Any], kernels: object
-    ) -> Any:
+    def launch_graph(self, name: str, function: Fn, arrays: Sequence[Any], kernels: object) -> Any:
         """What the results of a compiled function look like."""
         return self.inference.run(name, function, tuple(arrays))
 

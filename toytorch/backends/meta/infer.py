@@ -24,7 +24,7 @@ from toytorch.backends.simulator.array import root_of
 from toytorch.backends.sparse import TABLES
 from toytorch.facts import state
 from toytorch.facts.device import device
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Fn, Kwargs, Shape
 from toytorch.facts.pytree import tree_leaves
 
 SMALL = 1 << 16  # elements that cost nothing to compute
@@ -46,7 +46,7 @@ class Inference:
     def run(
         self,
         name: str,
-        function: Callable[..., Any],
+        function: Fn,
         args: tuple[object, ...],
         kwargs: dict[str, object] | None = None,
         *,
@@ -102,9 +102,7 @@ class Call:
     numbers     the whole numbers among the arguments
     """
 
-    def __init__(
-        self, function: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> None:
+    def __init__(self, function: Fn, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.numbers = [n for n in tree_leaves((args, kwargs)) if n.__class__ is int]
 
@@ -162,7 +160,7 @@ def zeros_like(array: MetaArray) -> Any:
     return as_strided(flat, array.shape, array.strides)
 
 
-def new_array(name: str, args: tuple[object, ...], kwargs: dict[str, Any]) -> MetaArray:
+def new_array(name: str, args: tuple[object, ...], kwargs: Kwargs) -> MetaArray:
     """What `empty(shape, dtype)` and the like make."""
     given: list[Any] = list(args)
     shape = kwargs["shape"] if "shape" in kwargs else given.pop(0)
@@ -296,9 +294,7 @@ def model_of(array: MetaArray, small: dict[int, int]) -> Any:
     )  # not to be written to
 
 
-def together(
-    models: Sequence[tuple[Any, Model]], size: Callable[[Sequence[int]], int | None]
-) -> Any:
+def together(models: Sequence[tuple[Any, Model]], size: Callable[[Shape], int | None]) -> Any:
     """[the result that models stand for]: size(those of the models) is a size of it. None where they
     stand for different ones, and for views."""
     (first, model), *others = models

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from toytorch.facts import state
 from toytorch.facts.cards import Card, card_of
 from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Fn, Shape
 from toytorch.facts.trace import AcceleratorError
 
 UNPINNED = (
@@ -128,9 +128,7 @@ class SimulatorBackend:
     def data_ptr(self, array: DeviceArray) -> int:
         return int(array.address) if array.size else 0
 
-    def as_strided(
-        self, flat: DeviceArray, shape: Sequence[int], strides: Sequence[int], offset: int
-    ) -> Any:
+    def as_strided(self, flat: DeviceArray, shape: Shape, strides: Shape, offset: int) -> Any:
         return flat.seen(base.of_kind("cpu").as_strided(flat.held, shape, strides, offset))
 
     def generator(self, seed: int) -> Any:
@@ -156,7 +154,7 @@ class SimulatorBackend:
     def launch_graph(
         self,
         name: str,
-        function: Callable[..., Any],
+        function: Fn,
         arrays: Sequence[Any],
         kernels: Sequence[tuple[str, int, int, bool]],
     ) -> Any:

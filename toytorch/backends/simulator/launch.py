@@ -7,7 +7,7 @@ of the framework does to arrays outside of ops (a cast, a write into part of one
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from toytorch.backends.simulator.roofline import kernel_time
 from toytorch.backends.sparse import TABLES
 from toytorch.facts import state
 from toytorch.facts.device import device as device_class
+from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.trace import OutOfMemoryError
 
 EMPTY = ("empty", "empty_like", "empty_strided")
@@ -51,9 +52,9 @@ class Launcher:
     def run(
         self,
         name: str,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any] | None = None,
+        function: Fn,
+        args: Args,
+        kwargs: Kwargs | None = None,
         *,
         target: DeviceArray | None = None,
         writes: Sequence[Any] = (),
@@ -90,7 +91,7 @@ class Launcher:
     def any(
         self,
         name: str,
-        function: Callable[..., Any],
+        function: Fn,
         host_args: list[Any],
         host_kwargs: dict[str, Any],
         reads: list[DeviceArray],
@@ -159,7 +160,7 @@ class Launcher:
     def plain(
         self,
         name: str,
-        function: Callable[..., Any],
+        function: Fn,
         host_args: list[Any],
         reads: list[DeviceArray],
         flops: float | None = None,
@@ -262,7 +263,7 @@ class Launcher:
             held = root = np.array(held, order="K", copy=True)
         return DeviceArray(held, Buffer(device, stream, root, source))
 
-    def refuse_too_large(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def refuse_too_large(self, args: Args, kwargs: Kwargs) -> None:
         """Raises OutOfMemoryError for new arrays that no device of this kind could hold, before the
         host is asked for as much."""
         shape = kwargs.get("shape", args[0] if args else ())
@@ -338,9 +339,7 @@ def figures_of(arrays: list[DeviceArray]) -> tuple[int, int, np.dtype]:
     return traffic, size, arrays[0].held.dtype if arrays else FLOAT
 
 
-def run_on(
-    place: device_class, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
-) -> Any:
+def run_on(place: device_class, function: Fn, args: Sequence[Any], kwargs: Kwargs) -> Any:
     """`function(*args)` as a kernel: random numbers are the device's, and nobody watches."""
     local = state.local
     before, modes = local.place, local.modes
@@ -366,7 +365,7 @@ class _Call:
     """A function with its host arguments, which can be called again."""
 
     def __init__(
-        self, function: Any, args: list[Any], kwargs: dict[str, Any], device: SimulatedDevice
+        self, function: Any, args: list[Any], kwargs: Kwargs, device: SimulatedDevice
     ) -> None:
         self.function, self.args, self.kwargs, self.device = function, args, kwargs, device
 

@@ -17,7 +17,7 @@ from toytorch.backends.numpy import NumpyBackend
 from toytorch.backends.simulator.array import bounds, ndarray, root_of
 from toytorch.backends.simulator.machine import Machine, Stream, users_line
 from toytorch.backends.simulator.races import HOST, Access, History, Race
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Args, Array, Fn
 
 
 class PinnedArray(np.ndarray):
@@ -97,14 +97,7 @@ class PinnedBackend(NumpyBackend):
     def __init__(self, machine: Callable[[], Machine]) -> None:
         self.machine = machine
 
-    def launch(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        target: Any = None,
-        **more: Any,
-    ) -> Any:
+    def launch(self, name: str, function: Fn, args: Args, target: Any = None, **more: Any) -> Any:
         """Runs a CPU kernel on plain arrays, once nothing races with it."""
         machine, source = self.machine(), users_line()
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from operator import methodcaller
 from struct import Struct
 from typing import Any
 
@@ -109,10 +110,5 @@ class LiveTimeline(Timeline):
         self._keep("arrows", Arrow(number, number + 1, "launch"))
 
 
-def made_when_asked(name: str) -> Any:
-    """A list of a live timeline, made of its records."""
-    return property(lambda timeline: timeline.look(name))
-
-
 for _name in ("spans", "arrows", "memory"):
-    setattr(LiveTimeline, _name, made_when_asked(_name))
+    setattr(LiveTimeline, _name, property(methodcaller("look", _name)))  # made when it is asked for

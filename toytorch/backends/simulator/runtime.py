@@ -8,6 +8,7 @@ from typing import Any
 from toytorch.backends.simulator.array import DeviceArray
 from toytorch.backends.simulator.graphs import Capture, Replayable, replay
 from toytorch.backends.simulator.machine import Event, Machine, SimulatedDevice, Stream, users_line
+from toytorch.facts.parts import of_part
 
 
 class SimulatorRuntime:
@@ -17,14 +18,11 @@ class SimulatorRuntime:
         self.machine = machine
         self.pools = itertools.count(1)
 
-    @property
-    def sync_debug_mode(self) -> int:
-        """What ops do that make the host wait: nothing (0), a warning (1) or an error (2)."""
-        return self.machine.sync_debug
-
-    @sync_debug_mode.setter
-    def sync_debug_mode(self, mode: int) -> None:
-        self.machine.sync_debug = mode
+    sync_debug_mode = of_part(
+        "machine.sync_debug",
+        "What ops do that make the host wait: nothing (0), a warning (1) or an error (2).",
+        written=True,
+    )
 
     def new_pool(self) -> int:
         """The number of memory that only who names it gets."""

@@ -10,19 +10,12 @@ import numpy as np
 
 from toytorch.cuda.emulator import program as p
 from toytorch.cuda.emulator import syntax as s
+from toytorch.cuda.emulator import types as t
 from toytorch.cuda.emulator.check_places import Scope, Symbol, flat_length
 from toytorch.cuda.emulator.check_statements import StatementChecker
 from toytorch.cuda.emulator.errors import At, CompileError, Source
 from toytorch.cuda.emulator.macros import expanded
 from toytorch.cuda.emulator.parse import Parser, parse
-from toytorch.cuda.emulator.types import (
-    INT,
-    Pointer,
-    Scalar,
-    Type,
-    Void,
-    element_of,
-)  # fmt: skip
 
 SHARED_LIMIT = 227 * 1024  # bytes a block may have on an H100, static and dynamic
 STATIC_LIMIT = 48 * 1024
@@ -89,7 +82,7 @@ class Checker(StatementChecker):
             if parameter.type.reference:
                 raise CompileError("a kernel takes no references", parameter.at)
         made = self.instance(found, self.template_values(found, arguments, [], found.at), found.at)
-        if not isinstance(made.result, Void):
+        if not isinstance(made.result, t.Void):
             raise CompileError("a kernel returns void", found.at)
         static = sum(m.type.size for m in self.memories if m.space == "shared")
         if static > STATIC_LIMIT:
@@ -118,7 +111,7 @@ class Checker(StatementChecker):
         if node.name in self.scopes[0].symbols:
             raise CompileError(f"{node.name!r} is declared twice", node.at)
         type = self.declared_type(node)
-        if node.space != "constant" and isinstance(type, Scalar):
+        if node.space != "constant" and isinstance(type, t.Scalar):
             value = self.value(node.value) if node.value is not None else None
             constant = self.convert(value, type) if value is not None else None
             if not isinstance(constant, p.Constant):
@@ -128,7 +121,7 @@ class Checker(StatementChecker):
         values = [0] * flat_length(type)
         if node.value is not None:
             for index, value in self.initial(node.value, type):
-                single = self.convert(value, element_of(type))
+                single = self.convert(value, t.element_of(type))
                 if not isinstance(single, p.Constant):
                     raise CompileError("constant memory needs values known now", node.at)
                 values[index] = single.value
@@ -167,33 +160,33 @@ class Checker(StatementChecker):
                 arguments.append(self.reference(argument, type))
         return p.Invoke(function.result, node.at, function, arguments)
 
-    def place_type(self, node: s.Expression) -> Type:
+    def place_type(self, node: s.Expression) -> t.Type:
         place = self.place(node)
         return place.type if place is not None else self.value(node).type
 
-    def reference(self, node: s.Expression, type: Type) -> p.Expr:
+    def reference(self, node: s.Expression, type: t.Type) -> p.Expr:
         """The address of what a reference is bound to."""
-        assert isinstance(type, Pointer)
+        assert isinstance(type, t.Pointer)
         place = self.place(node)
         if not isinstance(place, p.Cell) or place.type != type.target:
             raise CompileError(f"a reference needs a variable of type '{type.target}'", node.at)
         return self.convert(
-            p.Convert(Pointer(place.type, place.const), node.at, place.pointer), type
+            p.Convert(t.Pointer(place.type, place.const), node.at, place.pointer), type
         )
 
     def template_values(
-        self, source: s.Function, explicit: tuple[Any, ...], types: list[Type], at: At
+        self, source: s.Function, explicit: tuple[Any, ...], types: list[t.Type], at: At
     ) -> dict[str, Any]:
         """What stands for each name of a template: as given, from the arguments, or its default."""
         if len(explicit) > len(source.template):
             raise CompileError(f"{source.name!r} has no such template arguments", at)
-        found: dict[str, Any] = dict(zip((t.name for t in source.template), explicit))
+        found: dict[str, Any] = dict(zip((one.name for one in source.template), explicit))
         stated = set(found)
         for parameter, type in zip(source.parameters, types):
             name = parameter.type.name
-            if any(t.name == name and t.type is None for t in source.template):
+            if any(one.name == name and one.type is None for one in source.template):
                 for _ in parameter.type.stars:
-                    if not isinstance(type, Pointer):
+                    if not isinstance(type, t.Pointer):
                         raise CompileError(f"'{type}' is no pointer to a {name}", at)
                     type = type.target
                 if found.setdefault(name, type) != type and name not in stated:
@@ -230,7 +223,7 @@ class Checker(StatementChecker):
         self.scopes, self.loops, self.switches = [self.scopes[0], scope], 0, 0
         for name, value in values.items():
             if isinstance(value, int):
-                scope.symbols[name] = Symbol(INT, True, constant=np.int32(value))
+                scope.symbols[name] = Symbol(t.INT, True, constant=np.int32(value))
             else:
                 scope.types[name] = value
         self.addressed = set(self.names_with_address(source.body))
@@ -252,7 +245,7 @@ class Checker(StatementChecker):
         symbol = Symbol(type, const, slot=slot)
         if node.type.reference:
             symbol.by_address = True
-            type = Pointer(type, node.type.const)
+            type = t.Pointer(type, node.type.const)
         elif node.name in self.addressed:  # it moves into memory when the function begins
             memory = self.new_memory(node.name, "local", type, node.at)
             symbol.slot, symbol.memory = None, memory

@@ -6,28 +6,10 @@ import functools
 
 from toytorch.cuda.emulator import program as p
 from toytorch.cuda.emulator import syntax as s
+from toytorch.cuda.emulator import types as t
 from toytorch.cuda.emulator.check_expressions import ExpressionChecker
 from toytorch.cuda.emulator.errors import At, CompileError
 from toytorch.cuda.emulator.functions import EITHER, TABLE, NumberFunction
-from toytorch.cuda.emulator.types import (
-    BOOL,
-    DOUBLE,
-    FLOAT,
-    HALF,
-    INT,
-    LLONG,
-    SHORT,
-    UINT,
-    ULLONG,
-    ULONG,
-    USHORT,
-    VECTORS,
-    VOID,
-    Pointer,
-    Scalar,
-    common,
-    promoted,
-)  # fmt: skip
 
 SHUFFLES = {
     "__shfl_sync": "sync",
@@ -35,21 +17,25 @@ SHUFFLES = {
     "__shfl_down_sync": "down",
     "__shfl_xor_sync": "xor",
 }
-VOTES = {"__ballot_sync": ("ballot", UINT), "__any_sync": ("any", INT), "__all_sync": ("all", INT)}
-WORDS = (INT, UINT, ULLONG)
+VOTES = {
+    "__ballot_sync": ("ballot", t.UINT),
+    "__any_sync": ("any", t.INT),
+    "__all_sync": ("all", t.INT),
+}
+WORDS = (t.INT, t.UINT, t.ULLONG)
 # What may be changed in one indivisible step, and the types for which CUDA has it.
-ATOMICS: dict[str, tuple[str, tuple[Scalar, ...]]] = {
-    "atomicAdd": ("add", (*WORDS, FLOAT, DOUBLE, HALF)),
-    "atomicSub": ("sub", (INT, UINT)),
-    "atomicMax": ("max", (*WORDS, LLONG)),
-    "atomicMin": ("min", (*WORDS, LLONG)),
-    "atomicExch": ("exchange", (*WORDS, FLOAT)),
+ATOMICS: dict[str, tuple[str, tuple[t.Scalar, ...]]] = {
+    "atomicAdd": ("add", (*WORDS, t.FLOAT, t.DOUBLE, t.HALF)),
+    "atomicSub": ("sub", (t.INT, t.UINT)),
+    "atomicMax": ("max", (*WORDS, t.LLONG)),
+    "atomicMin": ("min", (*WORDS, t.LLONG)),
+    "atomicExch": ("exchange", (*WORDS, t.FLOAT)),
     "atomicAnd": ("and", WORDS),
     "atomicOr": ("or", WORDS),
     "atomicXor": ("xor", WORDS),
-    "atomicCAS": ("compare", (*WORDS, USHORT)),
+    "atomicCAS": ("compare", (*WORDS, t.USHORT)),
 }
-MAKE = {f"make_{type.name}": type for type in VECTORS}
+MAKE = {f"make_{type.name}": type for type in t.VECTORS}
 NOT_HERE = {
     "malloc": "memory on the heap is not supported",
     "cudaMalloc": "this is host code: tensors are the memory here",
@@ -73,15 +59,15 @@ class CallChecker(ExpressionChecker):
             return own
         if name == "__syncthreads":
             self.arity(node, 0)
-            return p.Barrier(VOID, node.at, None)
+            return p.Barrier(t.VOID, node.at, None)
         if name == "__syncwarp":
             self.arity(node, 0, 1)
             return p.Barrier(
-                VOID, node.at, self.mask(node.arguments[0] if count else None, node.at)
+                t.VOID, node.at, self.mask(node.arguments[0] if count else None, node.at)
             )
         if name in ("__threadfence", "__threadfence_block", "__threadfence_system"):
             self.arity(node, 0)  # order in memory is not reordered here; it is no barrier either
-            return p.Convert(VOID, node.at, self.constant(INT, 0, node.at))
+            return p.Convert(t.VOID, node.at, self.constant(t.INT, 0, node.at))
         if name in SHUFFLES:
             return self.shuffle(node)
         if name in VOTES:
@@ -91,7 +77,7 @@ class CallChecker(ExpressionChecker):
             return p.Vote(result, node.at, kind, self.mask(node.arguments[0], node.at), predicate)
         if name == "__activemask":
             self.arity(node, 0)
-            return p.Vote(UINT, node.at, "active", None, None)
+            return p.Vote(t.UINT, node.at, "active", None, None)
         if name in ATOMICS:
             return self.atomic(node)
         if name in ("__ldg", "__ldcs", "__ldca", "__ldcg"):
@@ -101,7 +87,7 @@ class CallChecker(ExpressionChecker):
             self.arity(node, 1, 2)
             if not self.whole(node.arguments[0], "what is asserted"):
                 raise CompileError("static assertion failed", node.at)
-            return p.Convert(VOID, node.at, self.constant(INT, 0, node.at))
+            return p.Convert(t.VOID, node.at, self.constant(t.INT, 0, node.at))
         if name in ("printf", "assert"):
             return self.text_call(node)
         if name in MAKE:
@@ -128,12 +114,12 @@ class CallChecker(ExpressionChecker):
     def mask(self, node: s.Expression | None, at: At) -> p.Expr:
         """The mask of a warp's threads; all of them if none is given."""
         if node is None:
-            return self.constant(UINT, 0xFFFFFFFF, at)
-        return self.convert(self.value(node), UINT)
+            return self.constant(t.UINT, 0xFFFFFFFF, at)
+        return self.convert(self.value(node), t.UINT)
 
     def _pointed(self, node: s.Call) -> p.Cell:
         pointer = self.value(node.arguments[0])
-        if not isinstance(pointer.type, Pointer):
+        if not isinstance(pointer.type, t.Pointer):
             raise CompileError(f"{node.function.name} takes an address first, &x[i]", node.at)
         return self.cell(pointer, pointer.type, node.at)
 
@@ -141,12 +127,12 @@ class CallChecker(ExpressionChecker):
         self.arity(node, 3, 4)
         value = self.value(node.arguments[1])
         type = self.number(value, node.function.name)
-        if type in (BOOL, SHORT, USHORT) or type.size < 2:
-            type = INT
-        lane = self.convert(self.value(node.arguments[2]), INT)
-        width: p.Expr = self.constant(INT, 32, node.at)
+        if type in (t.BOOL, t.SHORT, t.USHORT) or type.size < 2:
+            type = t.INT
+        lane = self.convert(self.value(node.arguments[2]), t.INT)
+        width: p.Expr = self.constant(t.INT, 32, node.at)
         if len(node.arguments) == 4:
-            width = self.convert(self.value(node.arguments[3]), INT)
+            width = self.convert(self.value(node.arguments[3]), t.INT)
         mask = self.mask(node.arguments[0], node.at)
         kind = SHUFFLES[node.function.name]
         return p.Shuffle(type, node.at, kind, mask, self.convert(value, type), lane, width)
@@ -159,8 +145,8 @@ class CallChecker(ExpressionChecker):
         if cell.const:
             raise CompileError(f"{name} writes, and this address is const", node.at)
         # size_t is an unsigned long here, which CUDA has no atomics for.
-        if not isinstance(cell.type, Scalar) or cell.type not in types:
-            hint = ": cast it to unsigned long long*" if cell.type == ULONG else ""
+        if not isinstance(cell.type, t.Scalar) or cell.type not in types:
+            hint = ": cast it to unsigned long long*" if cell.type == t.ULONG else ""
             raise CompileError(f"{name} is not defined for '{cell.type}'{hint}", node.at)
         values = [self.convert(self.value(a), cell.type) for a in node.arguments[1:]]
         return p.Atomic(cell.type, node.at, kind, cell.pointer, values)
@@ -173,19 +159,19 @@ class CallChecker(ExpressionChecker):
             if isinstance(asserted, s.Binary) and isinstance(asserted.right, s.Text):
                 asserted = asserted.left  # assert(n > 0 && "n is a size")
             condition = self.truth(self.value(asserted))
-            return p.Assertion(VOID, node.at, condition)
+            return p.Assertion(t.VOID, node.at, condition)
         first = node.arguments[0] if node.arguments else None
         if not isinstance(first, s.Text):
             raise CompileError("printf needs its format as a string in quotes", node.at)
         given: list[p.Expr] = []
         for argument in node.arguments[1:]:
             value = self.value(argument)
-            if isinstance(value.type, Scalar) and value.type in (FLOAT, HALF):
-                value = self.convert(value, DOUBLE)  # as all variadic functions of C do
-            elif isinstance(value.type, Scalar):
-                value = self.convert(value, common(value.type, INT))
+            if isinstance(value.type, t.Scalar) and value.type in (t.FLOAT, t.HALF):
+                value = self.convert(value, t.DOUBLE)  # as all variadic functions of C do
+            elif isinstance(value.type, t.Scalar):
+                value = self.convert(value, t.common(value.type, t.INT))
             given.append(value)
-        return p.Print(INT, node.at, first.value, given)
+        return p.Print(t.INT, node.at, first.value, given)
 
     def number_function(self, node: s.Call) -> p.Expr:
         name = node.function.name
@@ -194,17 +180,17 @@ class CallChecker(ExpressionChecker):
         choices = TABLE[name]
         self.arity(node, len(choices[0].parameters))
         chosen = self.overload(name, choices, types, node.at)
-        arguments = [self.convert(v, t) for v, t in zip(given, chosen.parameters)]
+        arguments = [self.convert(v, type) for v, type in zip(given, chosen.parameters)]
         key = f"{name}:{choices.index(chosen)}"
         return p.Math(chosen.result, node.at, key, arguments)
 
     def overload(
-        self, name: str, choices: list[NumberFunction], types: list[Scalar], at: At
+        self, name: str, choices: list[NumberFunction], types: list[t.Scalar], at: At
     ) -> NumberFunction:
         """The function that fits the types; CompileError where C++ could not choose either."""
         if len(choices) == 1:
             return choices[0]
-        types = [promoted(type) for type in types]
+        types = [t.promoted(type) for type in types]
         whole = [type for type in types if not type.is_float]
         if name in EITHER:
             clear = types[0].rank == types[1].rank or not whole
@@ -212,12 +198,12 @@ class CallChecker(ExpressionChecker):
             clear = types[0].is_signed
         else:
             clear = not whole or len(types) > 1  # pow(x, 2) is one of doubles
-        if not clear or HALF in types:
+        if not clear or t.HALF in types:
             given = ", ".join(str(type) for type in types)
             raise CompileError(f"{name}({given}) is ambiguous: convert to a type it has", at)
-        wanted = functools.reduce(common, types)
+        wanted = functools.reduce(t.common, types)
         if whole and name not in (*EITHER, "abs"):
-            wanted = DOUBLE
+            wanted = t.DOUBLE
         for choice in choices:
             if choice.parameters[0].dtype == wanted.dtype:
                 return choice

@@ -11,19 +11,8 @@ import numpy as np
 from toytorch.cuda.emulator import arithmetic
 from toytorch.cuda.emulator import program as p
 from toytorch.cuda.emulator import syntax as s
+from toytorch.cuda.emulator import types as t
 from toytorch.cuda.emulator.errors import At, CompileError
-from toytorch.cuda.emulator.types import (
-    BOOL,
-    FLOAT,
-    LONG,
-    NAMES,
-    Array,
-    Pointer,
-    Scalar,
-    Type,
-    Vector,
-    Void,
-)  # fmt: skip
 
 MEMBERS = "xyzw"
 
@@ -35,7 +24,7 @@ class Symbol:
     by_address  the register holds the address of a variable of the caller (`float& x`)
     """
 
-    type: Type
+    type: t.Type
     const: bool = False
     slot: int | None = None
     memory: int | None = None
@@ -48,7 +37,7 @@ class Scope:
     """The names that a pair of braces declares."""
 
     symbols: dict[str, Symbol] = field(default_factory=dict)
-    types: dict[str, Type] = field(default_factory=dict)
+    types: dict[str, t.Type] = field(default_factory=dict)
 
 
 class PlaceChecker:
@@ -66,61 +55,61 @@ class PlaceChecker:
                 return scope.symbols[name]
         return None
 
-    def type_of(self, written: s.TypeName) -> Type:
+    def type_of(self, written: s.TypeName) -> t.Type:
         """The type that a source names."""
-        found: Type | None = None
+        found: t.Type | None = None
         for scope in reversed(self.scopes):
             found = found or scope.types.get(written.name)
-        found = found or NAMES.get(written.name)
+        found = found or t.NAMES.get(written.name)
         if found is None:
             raise CompileError(f"{written.name!r} is not a type that is known here", written.at)
         for const in written.stars:
-            found = Pointer(found, const)
+            found = t.Pointer(found, const)
         return found
 
     # conversions
 
-    def constant(self, type: Scalar, value: Any, at: At) -> p.Constant:
+    def constant(self, type: t.Scalar, value: Any, at: At) -> p.Constant:
         return p.Constant(type, at, type.dtype.type(value))
 
-    def convert(self, value: p.Expr, target: Type, at: At | None = None) -> p.Expr:
+    def convert(self, value: p.Expr, target: t.Type, at: At | None = None) -> p.Expr:
         """A value as C converts it without being asked; CompileError where it does not."""
         at = at or value.at
         source = value.type
         if source == target:
             return value
-        if isinstance(source, Scalar) and isinstance(target, Scalar):
+        if isinstance(source, t.Scalar) and isinstance(target, t.Scalar):
             if isinstance(value, p.Constant):
                 with np.errstate(all="ignore"):
                     return p.Constant(
                         target, value.at, arithmetic.converted(value.value, source, target)
                     )
             return p.Convert(target, value.at, value)
-        if isinstance(source, Pointer) and isinstance(target, Pointer):
-            same = source.target == target.target or isinstance(target.target, Void)
+        if isinstance(source, t.Pointer) and isinstance(target, t.Pointer):
+            same = source.target == target.target or isinstance(target.target, t.Void)
             if same and (target.const or not source.const):
                 return p.Convert(target, value.at, value)
             if same:
                 raise CompileError(f"'{source}' points to constants: '{target}' would not", at)
             raise CompileError(f"cannot convert '{source}' to '{target}' without a cast", at)
-        if isinstance(target, Pointer) and isinstance(value, p.Constant) and value.value == 0:
+        if isinstance(target, t.Pointer) and isinstance(value, p.Constant) and value.value == 0:
             return p.Constant(target, value.at, np.int64(0))
-        if isinstance(source, Pointer) and target == BOOL:
+        if isinstance(source, t.Pointer) and target == t.BOOL:
             return self.truth(value)
         raise CompileError(f"cannot convert '{source}' to '{target}'", at)
 
     def truth(self, value: p.Expr) -> p.Expr:
         """What a condition makes of a value."""
-        if isinstance(value.type, Pointer):
+        if isinstance(value.type, t.Pointer):
             zero = p.Constant(value.type, value.at, np.int64(0))
-            return p.Binary(BOOL, value.at, "!=", value, zero)
-        if not isinstance(value.type, Scalar):
+            return p.Binary(t.BOOL, value.at, "!=", value, zero)
+        if not isinstance(value.type, t.Scalar):
             raise CompileError(f"a condition is a number, not '{value.type}'", value.at)
-        return self.convert(value, BOOL)
+        return self.convert(value, t.BOOL)
 
-    def number(self, value: p.Expr, sign: str) -> Scalar:
+    def number(self, value: p.Expr, sign: str) -> t.Scalar:
         """The type of an operand that has to be a number."""
-        if not isinstance(value.type, Scalar):
+        if not isinstance(value.type, t.Scalar):
             raise CompileError(f"{sign!r} is not defined for '{value.type}'", value.at)
         return value.type
 
@@ -129,7 +118,7 @@ class PlaceChecker:
         value = self.value(node)
         if (
             not isinstance(value, p.Constant)
-            or not isinstance(value.type, Scalar)
+            or not isinstance(value.type, t.Scalar)
             or value.type.is_float
         ):
             raise CompileError(f"{what} has to be a constant whole number", node.at)
@@ -145,15 +134,15 @@ class PlaceChecker:
             return self.indexed(node)
         if isinstance(node, s.Unary) and node.sign == "*":
             pointer = self.value(node.operand)
-            if not isinstance(pointer.type, Pointer):
+            if not isinstance(pointer.type, t.Pointer):
                 raise CompileError(f"'*' needs a pointer, and this is '{pointer.type}'", node.at)
             return self.cell(pointer, pointer.type, node.at)
         if isinstance(node, s.Member):
             return self.member_place(node)
         return None
 
-    def cell(self, pointer: p.Expr, type: Pointer, at: At) -> p.Cell:
-        if isinstance(type.target, Void):
+    def cell(self, pointer: p.Expr, type: t.Pointer, at: At) -> p.Cell:
+        if isinstance(type.target, t.Void):
             raise CompileError("'void*' points to nothing that can be read: cast it", at)
         return p.Cell(pointer, type.target, type.const)
 
@@ -162,12 +151,12 @@ class PlaceChecker:
         if found is None:
             return None
         if found.memory is not None:
-            address = p.Base(Pointer(found.type, found.const), node.at, found.memory)
+            address = p.Base(t.Pointer(found.type, found.const), node.at, found.memory)
             return p.Cell(address, found.type, found.const)
         if found.slot is None:
             return None
         if found.by_address:
-            address_type = Pointer(found.type, found.const)
+            address_type = t.Pointer(found.type, found.const)
             return p.Cell(
                 p.Read(address_type, node.at, found.slot, node.name), found.type, found.const
             )
@@ -175,17 +164,17 @@ class PlaceChecker:
 
     def indexed(self, node: s.Index) -> p.Cell:
         base = self.value(node.base)  # an array is the address of its first element here
-        if not isinstance(base.type, Pointer):
+        if not isinstance(base.type, t.Pointer):
             raise CompileError(f"'{base.type}' is no array: it cannot be indexed", node.at)
         index = self.value(node.index)
-        if not isinstance(index.type, Scalar) or index.type.is_float:
+        if not isinstance(index.type, t.Scalar) or index.type.is_float:
             raise CompileError(f"an index is a whole number, not '{index.type}'", index.at)
         return self.cell(self.offset(base, index, node.at), base.type, node.at)
 
     def offset(self, pointer: p.Expr, index: p.Expr, at: At) -> p.Expr:
-        assert isinstance(pointer.type, Pointer)
+        assert isinstance(pointer.type, t.Pointer)
         return p.Offset(
-            pointer.type, at, pointer, self.convert(index, LONG), pointer.type.target.size
+            pointer.type, at, pointer, self.convert(index, t.LONG), pointer.type.target.size
         )
 
     def member_place(self, node: s.Member) -> p.Place | None:
@@ -200,16 +189,16 @@ class PlaceChecker:
         if isinstance(base, p.Register):
             return p.Register(base.slot, vector.element, part, base.const)
         pointer = p.Offset(
-            Pointer(vector.element, base.const),
+            t.Pointer(vector.element, base.const),
             node.at,
             base.pointer,
-            p.Constant(LONG, node.at, np.int64(part)),
+            p.Constant(t.LONG, node.at, np.int64(part)),
             vector.element.size,
         )
         return p.Cell(pointer, vector.element, base.const)
 
-    def member(self, type: Type, node: s.Member) -> tuple[Vector, int]:
-        if not isinstance(type, Vector):
+    def member(self, type: t.Type, node: s.Member) -> tuple[t.Vector, int]:
+        if not isinstance(type, t.Vector):
             raise CompileError(f"'{type}' has no members", node.at)
         part = MEMBERS.find(node.name)
         if len(node.name) != 1 or not 0 <= part < type.count:
@@ -218,15 +207,15 @@ class PlaceChecker:
 
     def read(self, place: p.Place, at: At, name: str = "") -> p.Expr:
         """The value at a place; an array is the address of its first element."""
-        if isinstance(place.type, Array):
+        if isinstance(place.type, t.Array):
             assert isinstance(place, p.Cell)
-            element = Pointer(place.type.element, place.const)
+            element = t.Pointer(place.type.element, place.const)
             return p.Convert(element, at, place.pointer)
         if isinstance(place, p.Cell):
             return p.Load(place.type, at, place.pointer)
         if place.part is None:
             return p.Read(place.type, at, place.slot, name)
-        whole = Vector("", FLOAT, 4)  # its type is never asked
+        whole = t.Vector("", t.FLOAT, 4)  # its type is never asked
         return p.Component(place.type, at, p.Read(whole, at, place.slot, name), place.part)
 
     def value(self, node: s.Expression) -> p.Expr:
@@ -234,10 +223,10 @@ class PlaceChecker:
         raise NotImplementedError  # in check_expressions
 
 
-def flat_length(type: Type) -> int:
+def flat_length(type: t.Type) -> int:
     """How many single elements an array of any dimensions has."""
     lengths = []
-    while isinstance(type, Array):
+    while isinstance(type, t.Array):
         lengths.append(type.length)
         type = type.element
     return math.prod(lengths)

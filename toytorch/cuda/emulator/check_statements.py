@@ -7,20 +7,10 @@ from typing import Any
 
 from toytorch.cuda.emulator import program as p
 from toytorch.cuda.emulator import syntax as s
+from toytorch.cuda.emulator import types as t
 from toytorch.cuda.emulator.check_calls import CallChecker
 from toytorch.cuda.emulator.check_places import Scope, Symbol, flat_length
 from toytorch.cuda.emulator.errors import At, CompileError
-from toytorch.cuda.emulator.types import (
-    INT,
-    VOID,
-    Array,
-    Pointer,
-    Type,
-    Vector,
-    Void,
-    element_of,
-    promoted,
-)  # fmt: skip
 
 
 class StatementChecker(CallChecker):
@@ -28,15 +18,15 @@ class StatementChecker(CallChecker):
 
     def __init__(self) -> None:
         super().__init__()
-        self.function = p.Function("", (1, 1), VOID)
+        self.function = p.Function("", (1, 1), t.VOID)
         self.addressed: set[str] = set()  # variables of the function that live in memory
         self.loops = 0  # around the statement
         self.switches = 0
 
-    def declared_type(self, node: s.Declaration) -> Type:
+    def declared_type(self, node: s.Declaration) -> t.Type:
         """The type of a variable with the brackets behind its name."""
         type = self.type_of(node.type)
-        if isinstance(type, Void):
+        if isinstance(type, t.Void):
             raise CompileError(f"{node.name!r} cannot be void", node.at)
         lengths: list[int] = []
         for number, length in enumerate(node.lengths):
@@ -51,12 +41,12 @@ class StatementChecker(CallChecker):
             else:
                 raise CompileError("this array needs a length", node.at)
         for size in reversed(lengths):
-            type = Array(type, size)
+            type = t.Array(type, size)
         return type
 
-    def initial(self, node: s.Expression, type: Type) -> Iterator[tuple[int, p.Expr]]:
+    def initial(self, node: s.Expression, type: t.Type) -> Iterator[tuple[int, p.Expr]]:
         """(position, value) of each element that an initialiser names."""
-        if not isinstance(type, Array):
+        if not isinstance(type, t.Array):
             yield 0, self.value(node)
             return
         if not isinstance(node, s.Braces):
@@ -72,7 +62,7 @@ class StatementChecker(CallChecker):
         self.function.slots += 1
         return self.function.slots - 1
 
-    def new_memory(self, name: str, space: str, type: Type, at: At) -> int:
+    def new_memory(self, name: str, space: str, type: t.Type, at: At) -> int:
         self.memories.append(p.Memory(name, space, type, at))
         return len(self.memories) - 1
 
@@ -109,10 +99,10 @@ class StatementChecker(CallChecker):
         const = node.type.unchanging
         if node.space == "shared":
             return self.shared(node, type)
-        if isinstance(type, Array) or node.name in self.addressed:
+        if isinstance(type, t.Array) or node.name in self.addressed:
             return self.in_memory(node, type, const)
         value: p.Expr | None = None
-        if isinstance(node.value, s.Braces) and isinstance(type, Vector):
+        if isinstance(node.value, s.Braces) and isinstance(type, t.Vector):
             parts = [self.convert(self.value(item), type.element) for item in node.value.items]
             zero = self.constant(type.element, 0, node.at)
             value = p.MakeVector(type, node.at, [*parts, *[zero] * (type.count - len(parts))])
@@ -143,10 +133,10 @@ class StatementChecker(CallChecker):
             )
         slot = self.new_slot()
         self.declare(node.name, Symbol(type, const, slot=slot, by_address=True), node.at)
-        pointer = Pointer(type, const)
+        pointer = t.Pointer(type, const)
         return p.Declare(node.at, slot, pointer, p.Convert(pointer, node.at, place.pointer))
 
-    def shared(self, node: s.Declaration, type: Type) -> p.Stmt:
+    def shared(self, node: s.Declaration, type: t.Type) -> p.Stmt:
         if node.value is not None:
             raise CompileError("shared memory has no initial value", node.at)
         if type.size == 0:  # every `extern __shared__` is the same memory
@@ -157,16 +147,16 @@ class StatementChecker(CallChecker):
         self.declare(node.name, Symbol(type, node.type.const, memory=memory), node.at)
         return p.Block(node.at, [])
 
-    def in_memory(self, node: s.Declaration, type: Type, const: bool) -> p.Stmt:
+    def in_memory(self, node: s.Declaration, type: t.Type, const: bool) -> p.Stmt:
         """A local array, or a variable whose address is taken."""
-        element = element_of(type)
+        element = t.element_of(type)
         pairs = list(self.initial(node.value, type)) if node.value is not None else []
         memory = self.new_memory(node.name, "local", type, node.at)
         self.declare(node.name, Symbol(type, const, memory=memory), node.at)
-        base = p.Base(Pointer(element), node.at, memory)
+        base = p.Base(t.Pointer(element), node.at, memory)
         values = []
         for index, value in pairs:
-            place = self.offset(base, self.constant(INT, index, node.at), node.at)
+            place = self.offset(base, self.constant(t.INT, index, node.at), node.at)
             values.append((p.Cell(place, element), self.convert(value, element)))
         return p.Fresh(node.at, memory, values, node.value is not None)
 
@@ -202,7 +192,7 @@ class StatementChecker(CallChecker):
 
     def do_switch(self, node: s.Switch) -> p.Stmt:
         value = self.value(node.value)
-        type = promoted(self.number(value, "switch"))
+        type = t.promoted(self.number(value, "switch"))
         if type.is_float:
             raise CompileError(f"a switch is over whole numbers, not '{type}'", value.at)
         self.scopes.append(Scope())
@@ -230,10 +220,10 @@ class StatementChecker(CallChecker):
     def do_return(self, node: s.Return) -> p.Stmt:
         result = self.function.result
         if node.value is None:
-            if not isinstance(result, Void):
+            if not isinstance(result, t.Void):
                 raise CompileError(f"{self.function.name!r} returns '{result}'", node.at)
             return p.Return(node.at, None)
         value = self.value(node.value)
-        if isinstance(result, Void):
+        if isinstance(result, t.Void):
             raise CompileError(f"{self.function.name!r} returns void", node.at)
         return p.Return(node.at, self.convert(value, result))

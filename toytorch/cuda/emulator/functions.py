@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.cuda.emulator.types import BOOL, DOUBLE, FLOAT, HALF, INT, LLONG, UINT, ULLONG, Scalar
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Fn
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class NumberFunction:
 
     parameters: tuple[Scalar, ...]
     result: Scalar
-    compute: Callable[..., Any]
+    compute: Fn
     flops: int = 1
 
 
@@ -42,7 +42,7 @@ def _round(x: Array) -> Any:
 
 
 # Functions of one kind of float each: `exp` takes float or double, `expf` float.
-FLOATS: dict[str, tuple[Callable[..., Any], int]] = {
+FLOATS: dict[str, tuple[Fn, int]] = {
     "exp": (np.exp, 1), "exp2": (np.exp2, 1), "expm1": (np.expm1, 1),
     "exp10": (lambda x: np.power(x.dtype.type(10), x), 1),
     "log": (np.log, 1), "log2": (np.log2, 1), "log10": (np.log10, 1), "log1p": (np.log1p, 1),

@@ -19,6 +19,7 @@ from toytorch.cuda.emulator.report import Launch, Snapshot
 from toytorch.cuda.emulator.run import Runner
 from toytorch.cuda.emulator.threads import Batch, Dim, Geometry
 from toytorch.cuda.emulator.types import Array, Type, Vector, element_of
+from toytorch.facts.hints import Sizes
 
 BATCH = 1 << 16  # threads that are emulated at once: their values fit into the cache
 BYTES = 1 << 27  # of shared and local memory of a batch
@@ -205,7 +206,7 @@ def _item(type: Type) -> int:
     return element.alignment if isinstance(element, Vector) else element.size
 
 
-def _shape(type: Type, count: int) -> tuple[int, ...]:
+def _shape(type: Type, count: int) -> Sizes:
     """Rows and columns that the stepper draws."""
     lengths = []
     while isinstance(type, Array):

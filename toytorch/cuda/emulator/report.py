@@ -84,7 +84,9 @@ class Launch:
         return f"<launch of {self.name}: grid {self.grid}, block {self.block}>"
 
     def __str__(self) -> str:
-        return "\n".join([*self._head(), "", *self._table(), "", *self._foot()])
+        return "\n".join(
+            [*self._head(), "", *self._table(), "", *self.summary(), *self.problems(), REGISTERS]
+        )
 
     def shown_lines(self) -> range:
         """From the first line that ran, or the kernel's name before it, to the last."""
@@ -114,9 +116,6 @@ class Launch:
             "  ".join([*(word.rjust(w) for word, w in zip(row, wide)), row[-1]]).rstrip()
             for row in [heads, *rows]
         ]
-
-    def _foot(self) -> list[str]:
-        return [*self.summary(), *self.problems(), REGISTERS]
 
     def summary(self) -> list[str]:
         """The totals in sentences."""

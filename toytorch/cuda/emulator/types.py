@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.parts import of_part
+
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
@@ -19,13 +21,7 @@ class Scalar:
     dtype: np.dtype[Any]
     rank: int
 
-    @property
-    def size(self) -> int:
-        return self.dtype.itemsize
-
-    @property
-    def alignment(self) -> int:
-        return self.dtype.itemsize
+    size = alignment = of_part("dtype.itemsize")
 
     @property
     def is_float(self) -> bool:
@@ -86,9 +82,7 @@ class Array:
     def size(self) -> int:
         return self.element.size * self.length
 
-    @property
-    def alignment(self) -> int:
-        return self.element.alignment
+    alignment = of_part("element.alignment")
 
     def __str__(self) -> str:
         inner: Type = self

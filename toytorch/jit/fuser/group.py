@@ -14,7 +14,7 @@ from toytorch.jit import types
 from toytorch.jit.autodiff import is_cheap
 from toytorch.jit.effects import effects, written_values
 from toytorch.jit.fuser.kernels import nest_of
-from toytorch.jit.fuser.lower import Lower, Lowered, moved_axes
+from toytorch.jit.fuser.lower import Lower, moved_axes
 from toytorch.jit.ir import Graph, Node, Value, copy_node, uses
 from toytorch.loops import Unsupported
 
@@ -196,7 +196,7 @@ class Groups:
             lowered = Lower(nodes, self.outputs(nodes)).lowered()
             if len(lowered.inputs) + len(lowered.outputs) > 60:
                 return False
-            schedulable(lowered)
+            nest_of(lowered)  # fails where its loops cannot be put in an order
         except (Unsupported, ValueError, TypeError, KeyError, IndexError):
             return False
         return True
@@ -269,11 +269,6 @@ def elements(v: Value) -> int:
     for n in v.type.shape or () if isinstance(v.type, types.Tensor) else ():
         total *= n
     return total
-
-
-def schedulable(lowered: Lowered) -> None:
-    """Raises Unsupported unless the loops of the program can be put in an order."""
-    nest_of(lowered)
 
 
 def fuse(graph: Graph) -> Graph:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts import dtype as dtypes
+from toytorch.facts.hints import Sizes
 from toytorch.jit import types
 from toytorch.jit.codegen_types import work_type
 from toytorch.jit.ir import Node, Value
@@ -453,7 +454,7 @@ def tensor_inputs(node: Node) -> list[Value]:
     return [v for v in node.inputs if isinstance(v.type, types.Tensor)]
 
 
-def shape_of(v: Value) -> tuple[int, ...]:
+def shape_of(v: Value) -> Sizes:
     """The shape of a tensor value."""
     if not isinstance(v.type, types.Tensor) or v.type.shape is None:
         raise Unsupported("a value of unknown shape")

@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from toytorch.facts.hints import Fn
 from toytorch.jit import types
 from toytorch.jit.builtins import Builtin
 from toytorch.jit.ir import Graph, Node, Value, replace, uses
@@ -66,7 +66,7 @@ def known(node: Node, shapes: bool) -> tuple[Any] | None:
     return None
 
 
-def fact(node: Node, told: Callable[..., Any]) -> tuple[Any] | None:
+def fact(node: Node, told: Fn) -> tuple[Any] | None:
     """What a tensor's type says of it."""
     t, *rest = node.inputs
     others = [v.constant for v in rest]

@@ -23,7 +23,7 @@ from toytorch.jit.script.errors import CompileError
 from toytorch.jit.script.expressions import CONSTANTS
 from toytorch.jit.script.markers import Attribute
 from toytorch.jit.script.subscripts import Subscripts
-from toytorch.jit.script.values import Counted, Items, Known, Method, ModuleMethod, ModuleValue
+from toytorch.jit.script.values import At, Counted, Items, Known, Method, ModuleMethod, ModuleValue
 from toytorch.jit.types import Type
 from toytorch.nn import Module
 
@@ -95,7 +95,7 @@ class Attributes(Subscripts):
             return Method(item, name)
         raise self.fail(f"'{spelled(kind)}' object has no attribute or method '{name}'.", at)
 
-    def known_attribute(self, owner: Any, name: str, at: ast.AST) -> Any:
+    def known_attribute(self, owner: Any, name: str, at: At) -> Any:
         """An attribute of a package, a class or another Python object."""
         if (
             self.program.closed
@@ -116,7 +116,7 @@ class Attributes(Subscripts):
             raise self.fail(f"object has no attribute {name}", at)
         return Known(getattr(owner, name))
 
-    def tensor_attribute(self, value: Value, name: str, at: ast.AST) -> Any:
+    def tensor_attribute(self, value: Value, name: str, at: At) -> Any:
         """An attribute of a tensor, or a method on its way to being called."""
         if name == "shape":
             return self.call_builtin("size", [value], at)
@@ -128,7 +128,7 @@ class Attributes(Subscripts):
             return Method(value, name)
         raise self.fail(f"'Tensor' object has no attribute or method '{name}'.", at)
 
-    def learn(self, kind: Object, at: ast.AST) -> None:
+    def learn(self, kind: Object, at: At) -> None:
         """Finds the attributes of a class of which no object was made yet: its `__init__` is
         compiled, and forgotten."""
         start = vars(kind.python).get("__init__")
@@ -144,7 +144,7 @@ class Attributes(Subscripts):
             given = [self.uninitialized(block, type_of(hints.get(n, Tensor)), at) for n in names]
             self.call_constructor(kind.python, given, {}, at)
 
-    def object_attribute(self, value: Value, kind: Object, name: str, at: ast.AST) -> Any:
+    def object_attribute(self, value: Value, kind: Object, name: str, at: At) -> Any:
         """An attribute or a method of a scripted class."""
         found = inspect.getattr_static(kind.python, name, None)
         if name not in kind.attributes and found is None:
@@ -161,7 +161,7 @@ class Attributes(Subscripts):
 
     # -- modules ---------------------------------------------------------------------------------
 
-    def module_attribute(self, item: ModuleValue, name: str, at: ast.AST) -> Any:
+    def module_attribute(self, item: ModuleValue, name: str, at: At) -> Any:
         """An attribute of a module: a child, a tensor, a constant, a method."""
         module = item.module
         if name in module._modules:
@@ -200,7 +200,7 @@ class Attributes(Subscripts):
             return Known(found.__func__)
         return self.plain_attribute(item, name, at)
 
-    def plain_attribute(self, item: ModuleValue, name: str, at: ast.AST) -> Any:
+    def plain_attribute(self, item: ModuleValue, name: str, at: At) -> Any:
         """An attribute of a module that is a Python value."""
         module = item.module
         try:
@@ -259,7 +259,7 @@ class Attributes(Subscripts):
             )
         return self.one("prim::GetAttr", [item.value], kind, at, {"name": name})
 
-    def set_attribute(self, target: ast.Attribute, value: Value, at: ast.AST) -> None:
+    def set_attribute(self, target: ast.Attribute, value: Value, at: At) -> None:
         """owner.name = value."""
         owner, name = self.expression(target.value), target.attr
         if isinstance(owner, ModuleValue):
@@ -292,7 +292,7 @@ class Attributes(Subscripts):
             raise self.wrong_type(kind, value.type, at)
         self.emit("prim::SetAttr", [owner, value], [], at, {"name": name})
 
-    def wrong_type(self, wanted: Type, have: Type, at: ast.AST) -> Exception:
+    def wrong_type(self, wanted: Type, have: Type, at: At) -> Exception:
         """The error for an attribute that is set to something else than it was."""
         return self.fail(
             f"Wrong type for attribute assignment. Expected {spelled(wanted)} but got "

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from toytorch.facts.hints import Fn, Kwargs
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Graph, Node, Value
@@ -15,7 +16,7 @@ from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.errors import CompileError, UnsupportedNodeError
 from toytorch.jit.script.reading import Program
 from toytorch.jit.script.scope import Scope
-from toytorch.jit.script.values import Known, describe
+from toytorch.jit.script.values import At, Given, Known, describe
 from toytorch.jit.types import Type
 
 
@@ -86,9 +87,9 @@ class Base:
         kind: str,
         inputs: Sequence[Value],
         outputs: Sequence[Any],
-        at: ast.AST,
+        at: At,
         attributes: dict[str, Any] | None = None,
-        function: Callable[..., Any] | None = None,
+        function: Fn | None = None,
     ) -> Node:
         """One more node in the open block."""
         node = self.graph.make(
@@ -104,14 +105,14 @@ class Base:
         kind: str,
         inputs: Sequence[Value],
         output: Type,
-        at: ast.AST,
+        at: At,
         attributes: dict[str, Any] | None = None,
-        function: Callable[..., Any] | None = None,
+        function: Fn | None = None,
     ) -> Value:
         """One more node; its result."""
         return self.emit(kind, inputs, [output], at, attributes, function).output
 
-    def constant(self, value: Any, at: ast.AST | None) -> Value:
+    def constant(self, value: Any, at: At | None) -> Value:
         """A prim::Constant."""
         node = self.graph.constant(value, self.program.source(at))
         self.block.nodes.append(node)
@@ -127,7 +128,7 @@ class Base:
         finally:
             self.block, self.scope = before
 
-    def cast(self, value: Value, kind: Type, at: ast.AST) -> Value:
+    def cast(self, value: Value, kind: Type, at: At) -> Value:
         """The value under another type."""
         if value.type == kind:
             return value
@@ -135,11 +136,11 @@ class Base:
 
     # -- errors --------------------------------------------------------------------------------
 
-    def fail(self, message: str, at: ast.AST | None) -> CompileError:
+    def fail(self, message: str, at: At | None) -> CompileError:
         """An error at a node of the program."""
         return CompileError(message, self.program.source(at))
 
-    def unsupported(self, what: str, at: ast.AST) -> UnsupportedNodeError:
+    def unsupported(self, what: str, at: At) -> UnsupportedNodeError:
         """An error about Python that compiled functions do not know, at the word that begins it."""
         source = self.program.source(at)
         if source is not None:
@@ -159,7 +160,7 @@ class Base:
             )
         return UnsupportedNodeError(source, f"{what} aren't supported")
 
-    def no_value(self, item: object, at: ast.AST) -> CompileError:
+    def no_value(self, item: object, at: At) -> CompileError:
         """The error where something that exists only for the compiler is used as a value."""
         hint = (
             (
@@ -176,68 +177,48 @@ class Base:
 
         def expression(self, node: ast.expr, hint: Type | None = None) -> Any: ...
         def value(self, node: ast.expr, hint: Type | None = None) -> Value: ...
-        def as_value(self, item: object, at: ast.AST) -> Value: ...
+        def as_value(self, item: object, at: At) -> Value: ...
         def condition(self, node: ast.expr) -> Value: ...
-        def as_condition(self, value: Value, at: ast.AST) -> Value: ...
+        def as_condition(self, value: Value, at: At) -> Value: ...
         def body(self, statements: Sequence[Any]) -> str: ...
         def branch(
-            self, test: Value, yes: Callable[[], str], no: Callable[[], str], at: ast.AST
+            self, test: Value, yes: Callable[[], str], no: Callable[[], str], at: At
         ) -> str: ...
         def choose(
             self,
             test: Value,
             yes: Callable[[], Value],
             no: Callable[[], Value],
-            at: ast.AST,
+            at: At,
             hint: Type | None = None,
         ) -> Value: ...
-        def call_constructor(
-            self, kind: object, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-        ) -> Value: ...
+        def call_constructor(self, kind: object, args: Given, kwargs: Kwargs, at: At) -> Value: ...
         def static(self, node: ast.expr) -> bool | None: ...
         def refine(self, node: ast.expr, outcome: bool) -> None: ...
         def call_builtin(
-            self, name: str, args: Sequence[Any], at: ast.AST, kwargs: dict[str, Any] | None = None
+            self, name: str, args: Given, at: At, kwargs: Kwargs | None = None
         ) -> Any: ...
         def call_function(
-            self,
-            function: Callable[..., Any],
-            args: Sequence[Any],
-            kwargs: dict[str, Any],
-            at: ast.AST,
-            name: str = "",
+            self, function: Fn, args: Given, kwargs: Kwargs, at: At, name: str = ""
         ) -> Any: ...
-        def call_record(
-            self, name: str, args: Sequence[Any], at: ast.AST, writes: bool = False
-        ) -> Any: ...
-        def binary(self, op: ast.operator, left: Value, right: Value, at: ast.AST) -> Any: ...
-        def attribute(self, item: object, name: str, at: ast.AST) -> Any: ...
-        def compare(self, op: ast.cmpop, left: Value, right: Value, at: ast.AST) -> Any: ...
+        def call_record(self, name: str, args: Given, at: At, writes: bool = False) -> Any: ...
+        def binary(self, op: ast.operator, left: Value, right: Value, at: At) -> Any: ...
+        def attribute(self, item: object, name: str, at: At) -> Any: ...
+        def compare(self, op: ast.cmpop, left: Value, right: Value, at: At) -> Any: ...
         def compile_method(
-            self,
-            owner: object,
-            name: str,
-            function: Callable[..., Any],
-            at: ast.AST,
-            given: Sequence[Type] = (),
+            self, owner: object, name: str, function: Fn, at: At, given: Sequence[Type] = ()
         ) -> Compiled: ...
-        def call_item(
-            self,
-            item: object,
-            args: Sequence[Any],
-            kwargs: dict[str, Any],
-            at: ast.AST,
-        ) -> Any: ...
-        def subscript(self, item: object, node: ast.expr, at: ast.AST) -> Any: ...
-        def iterable(self, item: object, at: ast.AST) -> Any: ...
-        def bind(self, target: ast.expr, item: object, at: ast.AST) -> None: ...
+        def call_item(self, item: object, args: Given, kwargs: Kwargs, at: At) -> Any: ...
+        def subscript(self, item: object, node: ast.expr, at: At) -> Any: ...
+        def iterable(self, item: object, at: At) -> Any: ...
+        def bind(self, target: ast.expr, item: object, at: At) -> None: ...
         def for_loop(
-            self, target: ast.expr, item: object, statements: Sequence[Any], at: ast.AST
+            self, target: ast.expr, item: object, statements: Sequence[Any], at: At
         ) -> str: ...
-        def elements(self, item: object, at: ast.AST, count: int | None = None) -> list[Any]: ...
+        def elements(self, item: object, at: At, count: int | None = None) -> list[Any]: ...
         def annotation(self, node: ast.expr) -> Type: ...
-        def listed(self, value: Value, at: ast.AST, wanted: Type | None = None) -> Value: ...
-        def set_item(self, target: ast.Subscript, value: object, at: ast.AST) -> None: ...
+        def listed(self, value: Value, at: At, wanted: Type | None = None) -> Value: ...
+        def set_item(self, target: ast.Subscript, value: object, at: At) -> None: ...
 
 
 def joined(kinds: Sequence[Type]) -> Type | None:

@@ -13,7 +13,7 @@ from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import Base
 from toytorch.jit.script.errors import CompileError
 from toytorch.jit.script.scope import Scope
-from toytorch.jit.script.values import Known, ModuleValue
+from toytorch.jit.script.values import At, Known, ModuleValue
 from toytorch.jit.types import Type
 
 # How a list of statements ends. EXITS is break or continue, after which the names it assigned to
@@ -33,9 +33,7 @@ def either_way(a: str, b: str) -> str:
 class Branches(Base):
     """Two blocks of which one runs."""
 
-    def branch(
-        self, test: Value, yes: Callable[[], str], no: Callable[[], str], at: ast.AST
-    ) -> str:
+    def branch(self, test: Value, yes: Callable[[], str], no: Callable[[], str], at: At) -> str:
         """A prim::If; says how it ends."""
         node = self.emit("prim::If", [test], [], at)
         scopes: list[Scope] = []
@@ -51,9 +49,7 @@ class Branches(Base):
                 self.join(name, node, scopes, ends, at)
         return either_way(*ends)
 
-    def join(
-        self, name: str, node: Node, scopes: list[Scope], ends: list[str], at: ast.AST
-    ) -> None:
+    def join(self, name: str, node: Node, scopes: list[Scope], ends: list[str], at: At) -> None:
         """What a name stands for after an if."""
         found = [s.find(name) for s in scopes]
         free = [end in LEAVES or name == "#result" for end in ends]  # nobody will look at it there
@@ -109,7 +105,7 @@ class Branches(Base):
                 name, f"{name} is set to something else in each branch, and only values may be"
             )
 
-    def uninitialized(self, block: Block, kind: Type, at: ast.AST) -> Value:
+    def uninitialized(self, block: Block, kind: Type, at: At) -> Value:
         """A value that nobody looks at."""
         node = self.graph.make("prim::Uninitialized", [], [kind], {}, self.program.source(at))
         block.nodes.append(node)
@@ -120,7 +116,7 @@ class Branches(Base):
         test: Value,
         yes: Callable[[], Value],
         no: Callable[[], Value],
-        at: ast.AST,
+        at: At,
         hint: Type | None = None,
     ) -> Value:
         """A value that one of two blocks gives; of different types where the `hint` takes both."""

@@ -15,6 +15,7 @@ from toytorch.facts import warned
 from toytorch.facts.device import device
 from toytorch.facts.dtype import bool as bool_
 from toytorch.facts.dtype import dtype, int64
+from toytorch.facts.hints import Fn, Kwargs
 from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.size import Size
@@ -33,6 +34,8 @@ from toytorch.jit.script.operators import has_method
 from toytorch.jit.script.pythons import Pythons
 from toytorch.jit.script.reading import commented_result, names_of
 from toytorch.jit.script.values import (
+    At,
+    Given,
     Known,
     Method,
     ModuleMethod,
@@ -148,7 +151,7 @@ class Calls(Pythons, Attributes):
             {"types": ", ".join(map(spelled, wanted)), "_types": tuple(wanted)},
         )
 
-    def call_item(self, item: object, args: Sequence[Any], kwargs: dict[str, Any], at: Any) -> Any:
+    def call_item(self, item: object, args: Given, kwargs: Kwargs, at: Any) -> Any:
         """Calls whatever may be called."""
         if isinstance(item, Method):
             return self.call_method(item.value, item.name, args, kwargs, at)
@@ -168,9 +171,7 @@ class Calls(Pythons, Attributes):
             )
         raise self.fail(f"{describe(item)} is not callable", at)
 
-    def call_spelled(
-        self, name: str, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_spelled(self, name: str, args: Given, kwargs: Kwargs, at: At) -> Any:
         """An operation by its name in the graph, as `.code` writes it."""
         if name in ("format", "percentFormat"):
             return self.one(f"aten::{name}", [self.as_value(a, at) for a in args], types.STR, at)
@@ -181,9 +182,7 @@ class Calls(Pythons, Attributes):
 
     # -- methods of values -------------------------------------------------------------------------
 
-    def call_method(
-        self, value: Value, name: str, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_method(self, value: Value, name: str, args: Given, kwargs: Kwargs, at: At) -> Any:
         """value.name(…)"""
         if not isinstance(value.type, types.Tensor):
             if name == "format":
@@ -216,12 +215,7 @@ class Calls(Pythons, Attributes):
     # -- functions --------------------------------------------------------------------------------
 
     def call_function(
-        self,
-        function: Any,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        at: ast.AST,
-        name: str = "",
+        self, function: Any, args: Given, kwargs: Kwargs, at: At, name: str = ""
     ) -> Any:
         """Calls a Python object."""
         if isinstance(function, functools.partial):
@@ -287,7 +281,7 @@ class Calls(Pythons, Attributes):
             )
         raise self.fail(f"{describe(Known(function))} is not callable in compiled code", at)
 
-    def call_foreign(self, module: Module, args: Sequence[Any], at: ast.AST) -> Value:
+    def call_foreign(self, module: Module, args: Given, at: At) -> Value:
         """A module that is no part of the one that is compiled: Python runs it."""
         if "_methods" in module.__dict__:
             where = getattr(at, "func", at)
@@ -298,9 +292,7 @@ class Calls(Pythons, Attributes):
         name = {"name": "python_value"}
         return self.one("prim::CallFunction", values, types.TENSOR, at, name, module)
 
-    def call_traced(
-        self, function: Any, args: Sequence[Any], at: ast.AST, owner: Value | None = None
-    ) -> Any:
+    def call_traced(self, function: Any, args: Given, at: At, owner: Value | None = None) -> Any:
         """A function that was traced, or the forward of a traced module."""
         graph = function.graph
         inputs = [v for a in args for v in self.flat_parts(self.as_value(a, at), at)]
@@ -319,20 +311,13 @@ class Calls(Pythons, Attributes):
         node = self.emit(kind, given, kinds, at, {"name": function.name, "Subgraph": graph})
         return node.output if len(kinds) == 1 else self.tuple_of(node.outputs, at)
 
-    def flat_parts(self, value: Value, at: ast.AST) -> list[Value]:
+    def flat_parts(self, value: Value, at: At) -> list[Value]:
         """The values in a tuple, as a trace takes them one by one."""
         if not isinstance(value.type, types.Tuple):
             return [value]
         return [p for e in self.elements(value, at) for p in self.flat_parts(e, at)]
 
-    def call_library(
-        self,
-        function: Callable[..., Any],
-        module: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        at: ast.AST,
-    ) -> Any:
+    def call_library(self, function: Fn, module: str, args: Given, kwargs: Kwargs, at: At) -> Any:
         """A function of the framework or of `math`."""
         record = RECORDS.get(id(function))
         name = (
@@ -391,9 +376,7 @@ class Calls(Pythons, Attributes):
             return self.one("prim::unchecked_unwrap_optional", given, inner, at)
         return self.call_composed(function, name, given, named, at)
 
-    def call_class(
-        self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_class(self, kind: Any, args: Given, kwargs: Kwargs, at: At) -> Any:
         """Makes a named tuple, a device, a size, or an object of a class that is compiled."""
         if issubclass(kind, tuple) and hasattr(kind, "_fields"):
             made = type_of(kind)
@@ -436,7 +419,7 @@ class Calls(Pythons, Attributes):
             raise self.fail(f"{kind.__name__} cannot be made in compiled code", at)
         return self.call_constructor(kind, args, kwargs, at)
 
-    def default_of(self, value: Any, kind: types.Type, at: ast.AST) -> Value:
+    def default_of(self, value: Any, kind: types.Type, at: At) -> Value:
         """The default of a named tuple's field, of the type that the field has."""
         if not isinstance(value, (list, dict)):
             return self.as_value(Known(value), at)
@@ -444,9 +427,7 @@ class Calls(Pythons, Attributes):
         made.type = kind.element if isinstance(kind, types.Optional) else kind
         return made
 
-    def call_legacy(
-        self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_legacy(self, kind: Any, args: Given, kwargs: Kwargs, at: At) -> Any:
         """`LongTensor([1, 2])` is `tensor` of these elements, `LongTensor(2, 3)` is `empty`."""
         given = [self.as_value(a, at) for a in args]
         sizes = bool(given) and all(v.type == types.INT for v in given)
@@ -464,9 +445,7 @@ class Calls(Pythons, Attributes):
         named = {"dtype": Known(kind.dtype), **kwargs}
         return self.call_function(create.empty if sizes else from_data.tensor, [first], named, at)
 
-    def call_constructor(
-        self, kind: Any, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Value:
+    def call_constructor(self, kind: Any, args: Given, kwargs: Kwargs, at: At) -> Value:
         """An object of a class: made empty, then its __init__."""
         made = self.one(
             "prim::CreateObject", [], register(kind), at, {"name": kind.__name__, "_class": kind}
@@ -478,11 +457,11 @@ class Calls(Pythons, Attributes):
 
     def call_outside(
         self,
-        function: Callable[..., Any],
+        function: Fn,
         modifier: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        at: ast.AST,
+        args: Given,
+        kwargs: Kwargs,
+        at: At,
         owner: Value | None = None,
     ) -> Any:
         """A function that is left to Python, or one that raises in compiled code."""
@@ -512,7 +491,7 @@ class Calls(Pythons, Attributes):
         made = self.emit(kind, full, outputs, at, attributes, function if owner is None else None)
         return made.output if outputs else Known(None)
 
-    def warner(self, at: ast.AST) -> Callable[[str], None]:
+    def warner(self, at: At) -> Callable[[str], None]:
         """`warnings.warn` at a place of the program."""
         source = self.program.source(at)
         assert source is not None
@@ -524,12 +503,7 @@ class Calls(Pythons, Attributes):
         return warn
 
     def check_outside(
-        self,
-        function: Callable[..., Any],
-        inputs: Sequence[Value],
-        named: dict[str, Value],
-        at: ast.AST,
-        method: bool,
+        self, function: Fn, inputs: Sequence[Value], named: dict[str, Value], at: At, method: bool
     ) -> None:
         """Refuses arguments that a function left to Python has no place for, or no use for."""
         try:
@@ -566,7 +540,7 @@ class Calls(Pythons, Attributes):
         if why:
             raise self.fail(f"\n{function.__name__}{signature}:\n{why}\n", at)
 
-    def declared_result(self, function: Callable[..., Any]) -> types.Type:
+    def declared_result(self, function: Fn) -> types.Type:
         """The type that a Python function's annotation promises; a tensor without one."""
         hint = getattr(function, "__annotations__", {}).get("return")
         if hint is None and "return" not in getattr(function, "__annotations__", {}):
@@ -581,12 +555,7 @@ class Calls(Pythons, Attributes):
     # -- compiled functions ------------------------------------------------------------------------
 
     def call_compiled(
-        self,
-        compiled: Compiled,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        at: ast.AST,
-        owner: Value | None = None,
+        self, compiled: Compiled, args: Given, kwargs: Kwargs, at: At, owner: Value | None = None
     ) -> Any:
         """A prim::CallFunction, or a prim::CallMethod of `owner`."""
         inputs = self.inputs_of(compiled, args, kwargs, at)
@@ -597,9 +566,7 @@ class Calls(Pythons, Attributes):
         attributes["_compiled"] = compiled
         return self.one("prim::CallFunction", inputs, compiled.returns, at, attributes)
 
-    def inputs_of(
-        self, compiled: Compiled, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> list[Value]:
+    def inputs_of(self, compiled: Compiled, args: Given, kwargs: Kwargs, at: At) -> list[Value]:
         """The arguments of a compiled function in the order of its parameters."""
         positional = [p for p in compiled.params if not p.keyword_only]
         where = getattr(at, "func", at)
@@ -661,25 +628,21 @@ class Calls(Pythons, Attributes):
             inputs.append(value)
         return inputs
 
-    def is_named(self, item: Value, at: ast.AST) -> bool:
+    def is_named(self, item: Value, at: At) -> bool:
         """Whether a call is given a value by its name, so that it is more than the call's own."""
         words = [k.value for k in at.keywords] if isinstance(at, ast.Call) else []
         places = [*at.args, *words] if isinstance(at, ast.Call) else []
         return any(isinstance(a, ast.Name) and self.scope.find(a.id) is item for a in places)
 
-    def compile_function(self, function: Callable[..., Any], at: ast.AST) -> Compiled:
+    def compile_function(self, function: Fn, at: At) -> Compiled:
         """The graph of a Python function that is called."""
         raise NotImplementedError
 
-    def call_bound(
-        self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_bound(self, method: ModuleMethod, args: Given, kwargs: Kwargs, at: At) -> Any:
         """A method of a module or of an object."""
         raise NotImplementedError
 
-    def call_module(
-        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_module(self, item: ModuleValue, args: Given, kwargs: Kwargs, at: At) -> Any:
         """A module."""
         raise NotImplementedError
 

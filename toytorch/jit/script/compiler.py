@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
@@ -21,7 +22,7 @@ from toytorch.jit.script.cleanup import clean
 from toytorch.jit.script.errors import CompileError, FrontendError, NotSupportedError
 from toytorch.jit.script.modules import Modules, is_library
 from toytorch.jit.script.reading import Program, read_function
-from toytorch.jit.script.values import ModuleValue
+from toytorch.jit.script.values import At, ModuleValue
 
 FUNCTIONS: weakref.WeakKeyDictionary[Any, Compiled] = weakref.WeakKeyDictionary()
 
@@ -165,7 +166,7 @@ class Compiler(Modules):
 
     # -- functions and methods that are called -----------------------------------------------------
 
-    def compile_function(self, function: Callable[..., Any], at: ast.AST) -> Compiled:
+    def compile_function(self, function: Fn, at: At) -> Compiled:
         if isinstance(function, Program):
             return self.guard(function.tree.name, function, at, function)
         known = FUNCTIONS.get(function)
@@ -177,7 +178,7 @@ class Compiler(Modules):
         self,
         name: str,
         key: Any,
-        at: ast.AST,
+        at: At,
         program: Program | None = None,
         owner: Any = None,
         given: Sequence[types.Type] = (),
@@ -199,7 +200,7 @@ class Compiler(Modules):
         finally:
             self.session.compiling.remove(key)
 
-    def tell_caller(self, error: Exception, name: str, owner: Any, at: ast.AST) -> None:
+    def tell_caller(self, error: Exception, name: str, owner: Any, at: At) -> None:
         """Adds to an error from which function the one with the mistake was called."""
         if (owner is not None and not isinstance(owner, ModuleValue)) or self.owner_hidden():
             return  # methods of classes are compiled with their class
@@ -250,7 +251,7 @@ def mutable(default: object) -> bool:
     return isinstance(default, (list, dict))
 
 
-def compile_function(function: Callable[..., Any]) -> Compiled:
+def compile_function(function: Fn) -> Compiled:
     """The graph of a Python function."""
     session = Session()
     session.compiling.append(function)

@@ -15,7 +15,7 @@ from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import joined
 from toytorch.jit.script.loops import Loops, assigned_names
-from toytorch.jit.script.values import Counted, Items, Known, Method, ModuleValue, describe
+from toytorch.jit.script.values import At, Counted, Items, Known, Method, ModuleValue, describe
 from toytorch.jit.types import Type
 
 CONSTANTS = (bool, int, float, complex, str, type(None), dtype, device, layout, memory_format)
@@ -81,7 +81,7 @@ class Expressions(Loops):
         raise self.no_value(item, at)
 
     def tuple_of(
-        self, parts: Sequence[Value], at: ast.AST, kind: type = tuple, names: tuple[str, ...] = ()
+        self, parts: Sequence[Value], at: At, kind: type = tuple, names: tuple[str, ...] = ()
     ) -> Value:
         """A tuple; `kind` may be a named tuple's class."""
         fields = tuple(getattr(kind, "_fields", names))
@@ -90,7 +90,7 @@ class Expressions(Loops):
         attributes = {"_class": named} if named is not None else None
         return self.one("prim::TupleConstruct", parts, made, at, attributes)
 
-    def list_of(self, parts: Sequence[Value], at: ast.AST, hint: Type | None = None) -> Value:
+    def list_of(self, parts: Sequence[Value], at: At, hint: Type | None = None) -> Value:
         """A list; all its elements have one type."""
         wanted = hint.element if isinstance(hint, types.Optional) else hint
         element = joined([p.type for p in parts]) if parts else types.TENSOR
@@ -251,7 +251,7 @@ class Expressions(Loops):
             return Known(known)
         return self.chain(self.value(node.left), list(node.ops), list(node.comparators), node)
 
-    def chain(self, left: Value, ops: list[ast.cmpop], right: list[ast.expr], at: ast.AST) -> Value:
+    def chain(self, left: Value, ops: list[ast.cmpop], right: list[ast.expr], at: At) -> Value:
         """a < b < c: the second comparison is made only if the first holds."""
         second = self.value(right[0])
         first = self.as_value(self.compare(ops[0], left, second, at), at)
@@ -291,7 +291,7 @@ class Expressions(Loops):
 
         return emit(list(node.values))
 
-    def same_kind(self, value: Value, first: Value, at: ast.AST) -> Value:
+    def same_kind(self, value: Value, first: Value, at: At) -> Value:
         """An operand of and/or beside a bool is asked for its truth."""
         return self.as_condition(value, at) if first.type == types.BOOL else value
 
@@ -316,7 +316,7 @@ class Expressions(Loops):
         """An expression as a test."""
         return self.as_condition(self.value(node), node)
 
-    def as_condition(self, value: Value, at: ast.AST) -> Value:
+    def as_condition(self, value: Value, at: At) -> Value:
         """A bool from a value."""
         if value.type == types.BOOL:
             return value
@@ -352,7 +352,7 @@ class Expressions(Loops):
         else:
             raise self.unsupported(f"assignments to {type(target).__name__}", target)
 
-    def unpack(self, target: ast.Tuple | ast.List, item: object, at: ast.AST) -> None:
+    def unpack(self, target: ast.Tuple | ast.List, item: object, at: At) -> None:
         """a, *b, c = item."""
         stars = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
         count = len(target.elts)
@@ -384,7 +384,7 @@ class Expressions(Loops):
             else:
                 self.bind(t, parts[i if not stars or i < stars[0] else i - count], at)
 
-    def elements(self, item: object, at: ast.AST, count: int | None = None) -> list[Any]:
+    def elements(self, item: object, at: At, count: int | None = None) -> list[Any]:
         """The parts of a tuple, or `count` of a list or tensor."""
         if isinstance(item, Items):
             return item.items
@@ -401,6 +401,6 @@ class Expressions(Loops):
             return self.emit("prim::ListUnpack", [value], [value.type.element] * count, at).outputs
         raise self.fail(f"{spelled(value.type)} cannot be used as a tuple", at)
 
-    def set_attribute(self, target: ast.Attribute, value: Value, at: ast.AST) -> None:
+    def set_attribute(self, target: ast.Attribute, value: Value, at: At) -> None:
         """self.name = value."""
         raise NotImplementedError

@@ -14,11 +14,11 @@ from typing import Any
 
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Value
-from toytorch.jit.script.annotations import spelled
+from toytorch.jit.script.annotations import bracketed, spelled
 from toytorch.jit.script.branches import FALLS, MAYBE, label
 from toytorch.jit.script.statements import Statements
-from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
-from toytorch.nn import Module, ModuleDict
+from toytorch.jit.script.values import At, Counted, Given, Items, Known, ModuleValue
+from toytorch.nn import ModuleDict
 
 UNBOUNDED = 2**63 - 1
 OPEN = (
@@ -38,13 +38,9 @@ class Loops(Statements):
     def on_For(self, s: ast.For) -> str:
         if s.orelse:
             raise self.unsupported("else branches of for loops", s.orelse[0])
-        if self.program.closed and isinstance(s.iter, ast.Tuple) and self.is_bare(s.iter):
+        if self.program.closed and isinstance(s.iter, ast.Tuple) and not bracketed(s.iter):
             raise self.fail("List of iterables is not supported currently", s)
         return self.for_loop(s.target, self.expression(s.iter), s.body, s)
-
-    def is_bare(self, node: ast.Tuple) -> bool:
-        """Whether a tuple is written without brackets around it."""
-        return (node.lineno, node.col_offset) == (node.elts[0].lineno, node.elts[0].col_offset)
 
     def for_loop(self, target: ast.expr, item: object, statements: Sequence[Any], at: Any) -> str:
         """A loop over anything that can be looped over."""
@@ -59,9 +55,7 @@ class Loops(Statements):
             start=lambda i: self.bind(target, items.item(i), at),
         )
 
-    def written_out(
-        self, target: ast.expr, items: Items, statements: Sequence[Any], at: ast.AST
-    ) -> str:
+    def written_out(self, target: ast.expr, items: Items, statements: Sequence[Any], at: At) -> str:
         """A loop over things known one by one: the body once for each."""
         for node in exits_of(statements):
             if not isinstance(node, ast.Return):
@@ -71,14 +65,14 @@ class Loops(Statements):
             iterations += [partial(self.bound, target, item, at), *statements]
         return self.body(iterations)
 
-    def bound(self, target: ast.expr, item: object, at: ast.AST) -> str:
+    def bound(self, target: ast.expr, item: object, at: At) -> str:
         """`bind` as a statement."""
         self.bind(target, item, at)
         return FALLS
 
     def loop(
         self,
-        at: ast.AST,
+        at: At,
         statements: Sequence[Any],
         count: Value | None = None,
         test: Callable[[], Value] | None = None,
@@ -137,7 +131,7 @@ class Loops(Statements):
         return MAYBE if returns else FALLS
 
     def beginning(
-        self, count: Value | None, test: Callable[[], Value] | None, counts: bool, at: ast.AST
+        self, count: Value | None, test: Callable[[], Value] | None, counts: bool, at: At
     ) -> tuple[Value, Value]:
         """How many iterations there are at most, and whether there is a first."""
         if count is None:
@@ -149,9 +143,7 @@ class Loops(Statements):
             )
         return count, self.constant(True, at)
 
-    def goes_on(
-        self, test: Callable[[], Value] | None, level: int, stops: bool, at: ast.AST
-    ) -> Value:
+    def goes_on(self, test: Callable[[], Value] | None, level: int, stops: bool, at: At) -> Value:
         """Whether there is another iteration, seen from the end of one."""
         if not stops:
             return self.constant(True, at) if test is None else test()
@@ -177,7 +169,7 @@ class Loops(Statements):
             names += [f"#skip{i}" for i in range(level)] + [f"#break{i}" for i in range(1, level)]
         return list(dict.fromkeys(names))
 
-    def kept(self, value: Any, before: Value, name: str, at: ast.AST) -> Value:
+    def kept(self, value: Any, before: Value, name: str, at: At) -> Value:
         """The value that an iteration leaves for the next one."""
         if not isinstance(value, Value):
             raise self.fail(self.scope.reason(name) or f"undefined value {name}", at)
@@ -192,7 +184,7 @@ class Loops(Statements):
         self.results += [node.outputs[place], block.inputs[place + 1]]
         node.outputs[place].type = block.inputs[place + 1].type = kind
 
-    def one_builtin(self, name: str, args: Sequence[Any], at: ast.AST) -> Value:
+    def one_builtin(self, name: str, args: Given, at: At) -> Value:
         """The value of a builtin."""
         return self.as_value(self.call_builtin(name, args, at), at)
 
@@ -210,7 +202,8 @@ class Loops(Statements):
                 or hasattr(type(item.module), "__iter__")
             )
         ):
-            return Items([self.attribute(item, name, at) for name in keys_of(item.module)])
+            names = list(item.module._modules or item.module._parameters)
+            return Items([self.attribute(item, name, at) for name in names])
         if isinstance(item, ModuleValue) and isinstance(item.module, ModuleDict):
             return Items([Known(k) for k in item.module._modules])
         if isinstance(item, Known) and isinstance(item.object, (tuple, list, range)):
@@ -233,7 +226,7 @@ class Loops(Statements):
             )
         raise self.fail(f"'{spelled(value.type)}' object is not iterable", at)
 
-    def zipped(self, parts: Sequence[Any], at: ast.AST) -> Items | Counted:
+    def zipped(self, parts: Sequence[Any], at: At) -> Items | Counted:
         """zip: as many iterations as the shortest has."""
         sources = [self.iterable(p, at) for p in parts]
         known = [s for s in sources if isinstance(s, Items)]
@@ -258,11 +251,11 @@ class Loops(Statements):
 
         return Counted(length, lambda i: Items([s.item(i) for s in counted]))
 
-    def at_place(self, source: Items | Counted, k: int, at: ast.AST) -> Any:
+    def at_place(self, source: Items | Counted, k: int, at: At) -> Any:
         """The k-th item."""
         return source.items[k] if isinstance(source, Items) else source.item(self.constant(k, at))
 
-    def enumerated(self, item: object, first: Any, at: ast.AST) -> Items | Counted:
+    def enumerated(self, item: object, first: Any, at: At) -> Items | Counted:
         """enumerate."""
         source = self.iterable(item, at)
         offset = 0 if first is None else first
@@ -282,7 +275,7 @@ class Loops(Statements):
 
         return Counted(source.length, lambda i: Items([place(i), source.item(i)]))
 
-    def counting(self, parts: Sequence[Value], at: ast.AST) -> Counted:
+    def counting(self, parts: Sequence[Value], at: At) -> Counted:
         """range."""
         for p in parts:
             if p.type != types.INT:
@@ -356,9 +349,7 @@ class Loops(Statements):
             )
         return made
 
-    def generators(
-        self, parts: Sequence[ast.comprehension], add: Callable[[], str], at: ast.AST
-    ) -> str:
+    def generators(self, parts: Sequence[ast.comprehension], add: Callable[[], str], at: At) -> str:
         """The loops of a comprehension, one inside the other."""
         if not parts:
             return add()
@@ -382,11 +373,6 @@ class Loops(Statements):
             return self.branch(self.condition(test), taken, lambda: FALLS, test)
 
         return self.for_loop(first.target, self.expression(first.iter), [inner], at)
-
-
-def keys_of(module: Module) -> list[str]:
-    """The names under which a container keeps what it is iterated over."""
-    return list(module._modules or module._parameters)
 
 
 def exits_of(statements: Sequence[Any]) -> list[Any]:

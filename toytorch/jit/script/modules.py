@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-from collections.abc import Sequence
 from typing import Any
 
+from toytorch.facts.hints import Kwargs
 from toytorch.facts.package import is_ours
 from toytorch.jit import types
 from toytorch.jit.ir import Value
@@ -14,7 +13,7 @@ from toytorch.jit.script import markers
 from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.calls import Calls
 from toytorch.jit.script.errors import CompileError, FrontendError
-from toytorch.jit.script.values import Items, Known, ModuleMethod, ModuleValue
+from toytorch.jit.script.values import At, Given, Items, Known, ModuleMethod, ModuleValue
 from toytorch.nn import ModuleDict, Sequential
 
 PAIR = types.Tuple((types.TENSOR, types.TENSOR))
@@ -37,7 +36,7 @@ ANYWHERE = CONTAINER[3:]  # every module has these
 class Modules(Calls):
     """Emits calls of modules."""
 
-    def module_attribute(self, item: ModuleValue, name: str, at: ast.AST) -> Any:
+    def module_attribute(self, item: ModuleValue, name: str, at: At) -> Any:
         if name == "_modules":
             return item  # its values() and items() are asked next
         if name in CONTAINER and (
@@ -48,9 +47,7 @@ class Modules(Calls):
             return ModuleMethod(item, name, None)
         return super().module_attribute(item, name, at)
 
-    def call_bound(
-        self, method: ModuleMethod, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_bound(self, method: ModuleMethod, args: Given, kwargs: Kwargs, at: At) -> Any:
         """A method of a module or of an object: compiled when it is first called."""
         owner = method.owner
         if isinstance(owner, ModuleValue) and method.name in CONTAINER and not args:
@@ -68,7 +65,7 @@ class Modules(Calls):
         result = self.call_compiled(compiled, args, kwargs, at, value)
         return Known(None) if compiled.returns == types.NONE else result
 
-    def children(self, item: ModuleValue, name: str, at: ast.AST) -> Items:
+    def children(self, item: ModuleValue, name: str, at: At) -> Items:
         """The children of a module, or what its children hold, as a loop sees them."""
         if name.removeprefix("named_") in ("modules", "parameters", "buffers"):
             kind = name.removeprefix("named_")
@@ -86,9 +83,7 @@ class Modules(Calls):
             return Items([p.items[1] for p in pairs])
         return Items(pairs)
 
-    def call_module(
-        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_module(self, item: ModuleValue, args: Given, kwargs: Kwargs, at: At) -> Any:
         """module(…): its forward, with its hooks if it has some."""
         module = item.module
         if any(
@@ -106,9 +101,7 @@ class Modules(Calls):
             return self.call_scripted(item, args, kwargs, at)
         return self.call_bound(ModuleMethod(item, "forward", forward), args, kwargs, at)
 
-    def call_scripted(
-        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_scripted(self, item: ModuleValue, args: Given, kwargs: Kwargs, at: At) -> Any:
         """A module that was compiled before."""
         forward = item.module.__dict__.get("_methods", {}).get("forward")
         compiled = getattr(forward, "compiled", None)
@@ -119,12 +112,7 @@ class Modules(Calls):
         return self.call_compiled(compiled, args, kwargs, at, item.value)
 
     def call_library_method(
-        self,
-        owner: ModuleValue,
-        method: ModuleMethod,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        at: ast.AST,
+        self, owner: ModuleValue, method: ModuleMethod, args: Given, kwargs: Kwargs, at: At
     ) -> Any:
         """A method of one of the framework's modules: compiled if it can be, else run by Python."""
         given = [
@@ -146,9 +134,7 @@ class Modules(Calls):
             {"name": compiled.name, "Subgraph": compiled.graph, "_compiled": compiled},
         )
 
-    def call_outside_module(
-        self, item: ModuleValue, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_outside_module(self, item: ModuleValue, args: Given, kwargs: Kwargs, at: At) -> Any:
         """One node that calls the module."""
         inputs = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}

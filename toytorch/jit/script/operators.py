@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.op import Op, registry
+from toytorch.facts.hints import Fn, Kwargs
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.builtins import FAMILIES, Builtin, any_variable, fits, resolve
@@ -17,7 +18,7 @@ from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.classes import Object
 from toytorch.jit.script.expressions import Expressions
 from toytorch.jit.script.results import result_of
-from toytorch.jit.script.values import Known
+from toytorch.jit.script.values import At, Given, Known
 from toytorch.jit.types import Type
 from toytorch.ops.define import PUBLIC
 
@@ -67,7 +68,7 @@ COMPOUND = (types.Tuple, types.Dict, types.Optional, types.Class)
 class Operators(Expressions):
     """Emits calls whose meaning the framework knows."""
 
-    def binary(self, op: ast.operator, left: Value, right: Value, at: ast.AST) -> Any:
+    def binary(self, op: ast.operator, left: Value, right: Value, at: At) -> Any:
         """left op right."""
         kind = type(op)
         if any(isinstance(v.type, types.Tensor) for v in (left, right)):
@@ -91,7 +92,7 @@ class Operators(Expressions):
             return self.tuple_of([*self.elements(left, at), *self.elements(right, at)], at)
         return self.call_builtin(BINARY[kind], [left, right], at)
 
-    def compare(self, op: ast.cmpop, left: Value, right: Value, at: ast.AST) -> Any:
+    def compare(self, op: ast.cmpop, left: Value, right: Value, at: At) -> Any:
         """left op right, a bool or a tensor of bools."""
         if isinstance(op, (ast.In, ast.NotIn)):
             if isinstance(right.type, types.Tuple):
@@ -111,9 +112,7 @@ class Operators(Expressions):
 
     # -- builtins ----------------------------------------------------------------------------------
 
-    def call_builtin(
-        self, name: str, args: Sequence[Any], at: ast.AST, kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    def call_builtin(self, name: str, args: Given, at: At, kwargs: Kwargs | None = None) -> Any:
         """Calls the overload of a builtin that takes these arguments."""
         given = [self.as_value(a, at) for a in args]
         kind = given[0].type if given else None
@@ -130,7 +129,7 @@ class Operators(Expressions):
         node = self.emit("aten::" + chosen.name, given, outputs, at)
         return node.output if outputs else Known(None)
 
-    def listed(self, value: Value, at: ast.AST, wanted: Type | None = None) -> Value:
+    def listed(self, value: Value, at: At, wanted: Type | None = None) -> Value:
         """A tuple of one type as a list, where that is wanted; any other value as it is."""
         kinds = set(value.type.elements) if isinstance(value.type, types.Tuple) else set()
         if len(kinds) != 1 or (wanted is not None and wanted != types.List(kinds.pop())):
@@ -159,7 +158,7 @@ class Operators(Expressions):
             return None  # an int is never equal to a string: a mistake
         return (*found, given)
 
-    def invalid(self, name: str, given: Sequence[Value], at: ast.AST) -> Exception:
+    def invalid(self, name: str, given: Sequence[Value], at: At) -> Exception:
         """PyTorch's error for arguments that no overload takes."""
         texts = []
         candidates: list[Any] = [*FAMILIES.get(name, ())]
@@ -179,12 +178,7 @@ class Operators(Expressions):
     # -- records ----------------------------------------------------------------------------------
 
     def call_record(
-        self,
-        name: str,
-        args: Sequence[Any],
-        at: ast.AST,
-        writes: bool = False,
-        kwargs: dict[str, Any] | None = None,
+        self, name: str, args: Given, at: At, writes: bool = False, kwargs: Kwargs | None = None
     ) -> Any:
         """Calls an op record, with all inputs of its signature."""
         op = registry[name]
@@ -198,9 +192,7 @@ class Operators(Expressions):
         node = self.emit(kind, given, [types.TENSOR] * op.count, at, function=op)
         return self.tuple_of(node.outputs, at, names=op.schema.result_names)
 
-    def arguments(
-        self, op: Op, args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> list[Value]:
+    def arguments(self, op: Op, args: Given, kwargs: Kwargs, at: At) -> list[Value]:
         """The inputs of a record's node: arguments in the order of its signature."""
         bound: dict[str, Value] = {}
         rest = list(args)
@@ -263,7 +255,7 @@ class Operators(Expressions):
             "annotated with an explicit type."
         )
 
-    def signature_error(self, op: Op, why: str, at: ast.AST) -> Exception:
+    def signature_error(self, op: Op, why: str, at: At) -> Exception:
         """An error about the arguments of a record."""
         return self.fail(
             "Arguments for call are not valid.\nThe following variants are available:"
@@ -273,14 +265,7 @@ class Operators(Expressions):
 
     # -- composed functions ------------------------------------------------------------------------
 
-    def call_composed(
-        self,
-        function: Callable[..., Any],
-        name: str,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        at: ast.AST,
-    ) -> Any:
+    def call_composed(self, function: Fn, name: str, args: Given, kwargs: Kwargs, at: At) -> Any:
         """Calls a function of the framework that is composed of records: one node."""
         given = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}
@@ -295,12 +280,7 @@ class Operators(Expressions):
         return self.one(kind, inputs, result, at, attributes, function)
 
     def check_call(
-        self,
-        function: Callable[..., Any],
-        name: str,
-        given: list[Value],
-        named: dict[str, Value],
-        at: ast.AST,
+        self, function: Fn, name: str, given: list[Value], named: dict[str, Value], at: At
     ) -> None:
         """Refuses arguments that the function's signature has no place for."""
         try:

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Args, Kwargs
 from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import switch, types
@@ -52,7 +53,7 @@ class CompiledFunction(ScriptFunction):
         except Exception as error:
             reraise(error)
 
-    def flat(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> list[Any]:
+    def flat(self, args: Args, kwargs: Kwargs | None = None) -> list[Any]:
         params, name = self.compiled.params, self.name
         named = dict(kwargs or {})
         if len(args) > len(params):

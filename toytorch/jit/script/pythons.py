@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.core.op import registry
+from toytorch.facts.hints import Fn, Kwargs
 from toytorch.jit import types
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import joined
 from toytorch.jit.script.classes import Object
 from toytorch.jit.script.subscripts import Subscripts
-from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
+from toytorch.jit.script.values import At, Counted, Given, Items, Known, ModuleValue
 
 ZERO, NOUGHT, IMAGINARY, NO, NOTHING = map(Known, (0, 0.0, 0j, False, ""))
 
@@ -34,14 +34,14 @@ def no_pairs(pairs: Any) -> bool:
 class Pythons(Subscripts):
     """Emits calls of len, range, print and their like."""
 
-    def is_python(self, function: Callable[..., Any]) -> bool:
+    def is_python(self, function: Fn) -> bool:
         """Whether a function is a builtin that compiled code knows."""
         try:
             return function in self.pythons()
         except TypeError:  # not hashable
             return False
 
-    def pythons(self) -> dict[Any, Callable[..., Any]]:
+    def pythons(self) -> dict[Any, Fn]:
         """What each builtin does."""
         found = getattr(self, "_pythons", None)
         if found is None:
@@ -52,9 +52,7 @@ class Pythons(Subscripts):
             }
         return found
 
-    def call_python(
-        self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], at: ast.AST
-    ) -> Any:
+    def call_python(self, function: Fn, args: Given, kwargs: Kwargs, at: At) -> Any:
         """Calls a builtin."""
         try:
             return self.pythons()[function](at, *args, **kwargs)
@@ -64,11 +62,11 @@ class Pythons(Subscripts):
             text = str(error).partition("run_")[2]
             raise self.fail(f"Arguments for call are not valid: {text}", at) from None
 
-    def one_of(self, name: str, args: Sequence[Any], at: ast.AST) -> Any:
+    def one_of(self, name: str, args: Given, at: At) -> Any:
         """A builtin of the graph, with loops that count as lists."""
         return self.call_builtin(name, [self.as_list(a, at) for a in args], at)
 
-    def as_list(self, item: object, at: ast.AST) -> Any:
+    def as_list(self, item: object, at: At) -> Any:
         """A tuple, a range or a generator as a list."""
         if isinstance(item, Counted):
             if item.as_list is None:
@@ -80,16 +78,16 @@ class Pythons(Subscripts):
 
     # -- numbers and strings -----------------------------------------------------------------------
 
-    def run_int(self, at: ast.AST, x: object = ZERO) -> Any:
+    def run_int(self, at: At, x: object = ZERO) -> Any:
         return self.converted("Int", int, x, at)
 
-    def run_float(self, at: ast.AST, x: object = NOUGHT) -> Any:
+    def run_float(self, at: At, x: object = NOUGHT) -> Any:
         return self.converted("Float", float, x, at)
 
-    def run_complex(self, at: ast.AST, x: object = IMAGINARY, y: object = None) -> Any:
+    def run_complex(self, at: At, x: object = IMAGINARY, y: object = None) -> Any:
         return self.call_builtin("Complex", [x] if y is None else [x, y], at)
 
-    def converted(self, name: str, kind: Any, x: object, at: ast.AST) -> Any:
+    def converted(self, name: str, kind: Any, x: object, at: At) -> Any:
         """A number from a number, a tensor or a string."""
         if isinstance(x, Known) and isinstance(x.object, (int, float)) and x.object == x.object:
             return Known(kind(x.object))
@@ -98,36 +96,36 @@ class Pythons(Subscripts):
             return value
         return self.call_builtin(name, [value], at)
 
-    def run_bool(self, at: ast.AST, x: object = NO) -> Any:
+    def run_bool(self, at: At, x: object = NO) -> Any:
         return self.as_condition(self.as_value(x, at), at)
 
-    def run_str(self, at: ast.AST, x: object = NOTHING) -> Any:
+    def run_str(self, at: At, x: object = NOTHING) -> Any:
         value = self.as_value(x, at)
         return value if value.type == types.STR else self.call_builtin("str", [value], at)
 
-    def run_abs(self, at: ast.AST, x: object) -> Any:
+    def run_abs(self, at: At, x: object) -> Any:
         return self.on_tensor_or("abs", "abs", [x], at)
 
-    def run_round(self, at: ast.AST, x: object, digits: object = None) -> Any:
+    def run_round(self, at: At, x: object, digits: object = None) -> Any:
         return self.on_tensor_or("round", "round", [x] if digits is None else [x, digits], at)
 
-    def on_tensor_or(self, record: str, name: str, args: Sequence[Any], at: ast.AST) -> Any:
+    def on_tensor_or(self, record: str, name: str, args: Given, at: At) -> Any:
         """A record where the first argument is a tensor, else a builtin."""
         value = self.as_value(args[0], at)
         if isinstance(value.type, types.Tensor) and record in registry:
             return self.call_record(record, [value, *args[1:]], at)
         return self.call_builtin(name, [value, *args[1:]], at)
 
-    def run_pow(self, at: ast.AST, x: object, y: object) -> Any:
+    def run_pow(self, at: At, x: object, y: object) -> Any:
         return self.binary(ast.Pow(), self.as_value(x, at), self.as_value(y, at), at)
 
-    def run_min(self, at: ast.AST, *args: object) -> Any:
+    def run_min(self, at: At, *args: object) -> Any:
         return self.extreme("min", args, at)
 
-    def run_max(self, at: ast.AST, *args: object) -> Any:
+    def run_max(self, at: At, *args: object) -> Any:
         return self.extreme("max", args, at)
 
-    def extreme(self, name: str, args: Sequence[Any], at: ast.AST) -> Any:
+    def extreme(self, name: str, args: Given, at: At) -> Any:
         """min and max, of a list or of several values."""
         if len(args) == 1:
             item = self.as_list(args[0], at)
@@ -144,39 +142,39 @@ class Pythons(Subscripts):
             found = self.as_value(self.call_builtin(name, [found, v], at), at)
         return found
 
-    def run_sum(self, at: ast.AST, x: object, start: object = None) -> Any:
+    def run_sum(self, at: At, x: object, start: object = None) -> Any:
         item = self.as_list(x, at)
         if isinstance(getattr(item, "type", None), types.Tensor):
             return self.call_record("sum", [item, Known(0)], at)
         return self.call_builtin("sum", [item] if start is None else [item, start], at)
 
-    def run_ord(self, at: ast.AST, x: object) -> Any:
+    def run_ord(self, at: At, x: object) -> Any:
         return self.one_of("ord", [x], at)
 
-    def run_hash(self, at: ast.AST, x: object) -> Any:
+    def run_hash(self, at: At, x: object) -> Any:
         value = self.as_value(x, at)
         if isinstance(value.type, types.Tensor):
             raise self.fail("hash() of a tensor: a graph does not keep which object it is", at)
         return self.call_builtin("hash", [value], at)
 
-    def run_chr(self, at: ast.AST, x: object) -> Any:
+    def run_chr(self, at: At, x: object) -> Any:
         return self.one_of("chr", [x], at)
 
-    def run_hex(self, at: ast.AST, x: object) -> Any:
+    def run_hex(self, at: At, x: object) -> Any:
         return self.one_of("hex", [x], at)
 
-    def run_oct(self, at: ast.AST, x: object) -> Any:
+    def run_oct(self, at: At, x: object) -> Any:
         return self.one_of("oct", [x], at)
 
-    def run_bin(self, at: ast.AST, x: object) -> Any:
+    def run_bin(self, at: At, x: object) -> Any:
         return self.one_of("bin", [x], at)
 
-    def run_divmod(self, at: ast.AST, x: object, y: object) -> Any:
+    def run_divmod(self, at: At, x: object, y: object) -> Any:
         return self.one_of("divmod", [x, y], at)
 
     # -- containers --------------------------------------------------------------------------------
 
-    def run_len(self, at: ast.AST, x: object) -> Any:
+    def run_len(self, at: At, x: object) -> Any:
         if isinstance(x, Items):
             return Known(len(x.items))
         if isinstance(x, Known) and isinstance(x.object, (tuple, list, dict)):
@@ -190,30 +188,30 @@ class Pythons(Subscripts):
             return Known(len(value.type.elements))
         return self.call_builtin("len", [value], at)
 
-    def run_any(self, at: ast.AST, x: object) -> Any:
+    def run_any(self, at: At, x: object) -> Any:
         return self.truth_of("any", x, at)
 
-    def run_all(self, at: ast.AST, x: object) -> Any:
+    def run_all(self, at: At, x: object) -> Any:
         return self.truth_of("all", x, at)
 
-    def truth_of(self, name: str, x: object, at: ast.AST) -> Any:
+    def truth_of(self, name: str, x: object, at: At) -> Any:
         """any or all, of a list or of a tensor's elements."""
         item = self.as_list(x, at)
         if isinstance(item, Value) and isinstance(item.type, types.Tensor):
             return self.as_condition(self.as_value(self.call_record(name, [item], at), at), at)
         return self.call_builtin(name, [item], at)
 
-    def run_sorted(self, at: ast.AST, x: object, reverse: object = None) -> Any:
+    def run_sorted(self, at: At, x: object, reverse: object = None) -> Any:
         return self.one_of("sorted", [x] if reverse is None else [x, reverse], at)
 
-    def run_reversed(self, at: ast.AST, x: object) -> Any:
+    def run_reversed(self, at: At, x: object) -> Any:
         if isinstance(x, (Items, ModuleValue)):
             items = self.iterable(x, at)
             assert isinstance(items, Items)
             return Items(items.items[::-1])
         return self.one_of("reversed", [x], at)
 
-    def run_list(self, at: ast.AST, x: object = None) -> Any:
+    def run_list(self, at: At, x: object = None) -> Any:
         if x is None:
             return self.list_of([], at)
         item = self.as_list(x, at)
@@ -223,7 +221,7 @@ class Pythons(Subscripts):
             return self.call_record("unbind", [item, Known(0)], at)
         return item if isinstance(x, (Items, Counted)) else self.call_builtin("list", [item], at)
 
-    def run_tuple(self, at: ast.AST, x: object) -> Any:
+    def run_tuple(self, at: At, x: object) -> Any:
         value = x if isinstance(x, Items) else self.as_value(x, at)
         if isinstance(value, Items) or isinstance(value.type, types.Tuple):
             return value
@@ -231,7 +229,7 @@ class Pythons(Subscripts):
             f"a tuple cannot be made of {spelled(value.type)}: its length is not known", at
         )
 
-    def run_dict(self, at: ast.AST, x: object = None, /, **named: object) -> Any:
+    def run_dict(self, at: At, x: object = None, /, **named: object) -> Any:
         """dict(…): pairs or another dictionary, then what is given by name."""
         more = [v for k, item in named.items() for v in (Known(k), item)]
         parts = [self.as_value(v, at) for v in more]
@@ -255,7 +253,7 @@ class Pythons(Subscripts):
             self.call_builtin("update", [made, extra], at)
         return made
 
-    def as_pairs(self, x: object, at: ast.AST) -> Any:
+    def as_pairs(self, x: object, at: At) -> Any:
         """What a dictionary is made of: a list of pairs, or a dictionary; zip is written out."""
         if isinstance(x, Counted) and x.as_list is None:
             made = self.one("prim::ListConstruct", [], types.List(types.NEVER), at)
@@ -278,12 +276,10 @@ class Pythons(Subscripts):
 
     # -- loops ------------------------------------------------------------------------------------
 
-    def run_range(self, at: ast.AST, *args: object) -> Any:
+    def run_range(self, at: At, *args: object) -> Any:
         return self.counting([self.as_value(a, at) for a in args], at)
 
-    def run_enumerate(
-        self, at: ast.AST, x: object = None, start: object = None, *more: object
-    ) -> Any:
+    def run_enumerate(self, at: At, x: object = None, start: object = None, *more: object) -> Any:
         if more:
             raise self.fail(f"enumerate expected at most 2 arguments, got {2 + len(more)}", at)
         if x is None:
@@ -291,18 +287,18 @@ class Pythons(Subscripts):
         first = start.object if isinstance(start, Known) else start
         return self.enumerated(x, first, at)
 
-    def run_zip(self, at: ast.AST, *args: object) -> Any:
+    def run_zip(self, at: At, *args: object) -> Any:
         return self.zipped(args, at)
 
     # -- the rest ---------------------------------------------------------------------------------
 
-    def run_print(self, at: ast.AST, *args: object, **kwargs: object) -> Any:
+    def run_print(self, at: At, *args: object, **kwargs: object) -> Any:
         if kwargs:
             raise self.fail("print doesn't accept any keyword arguments", at)
         self.emit("prim::Print", [self.as_value(a, at) for a in args], [], at)
         return Known(None)
 
-    def run_type(self, at: ast.AST, x: object) -> Any:
+    def run_type(self, at: At, x: object) -> Any:
         if isinstance(x, ModuleValue):
             return Known(type(x.module))
         kind = getattr(x, "type", None)
@@ -310,7 +306,7 @@ class Pythons(Subscripts):
             return Known(kind.python)
         raise self.fail("type() is known of modules and objects only; use isinstance", at)
 
-    def run_getattr(self, at: ast.AST, x: object, name: Any, default: object = None) -> Any:
+    def run_getattr(self, at: At, x: object, name: Any, default: object = None) -> Any:
         if not (isinstance(name, Known) and isinstance(name.object, str)):
             raise self.fail("getattr's second argument must be a string literal", at)
         if default is not None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from toytorch.facts.composed import facts_of
+from toytorch.facts.hints import Fn
 from toytorch.facts.schema import split_commas
 from toytorch.jit import types
 from toytorch.jit.ir import Value
@@ -43,9 +44,7 @@ LISTS: dict[str, Type] = {
 KINDS: dict[str, Any] = {"Tensor": types.Tensor, "list": (types.List, types.Tuple)}
 
 
-def result_of(
-    function: Callable[..., Any], given: Sequence[Value], named: dict[str, Value]
-) -> Type:
+def result_of(function: Fn, given: Sequence[Value], named: dict[str, Value]) -> Type:
     """The type of what a composed function gives for arguments of these types."""
     text = facts_of(function).returns
     if text:
@@ -77,9 +76,7 @@ def result_type(text: str, true: Callable[[str], bool]) -> Type:
     return LISTS.get(text, types.TENSOR)
 
 
-def holds(
-    condition: str, function: Callable[..., Any], given: Sequence[Value], named: dict[str, Value]
-) -> bool:
+def holds(condition: str, function: Fn, given: Sequence[Value], named: dict[str, Value]) -> bool:
     """Whether an argument is given and is neither None nor False, or is of a kind."""
     name, _, kind = condition.partition(" is ")
     try:

@@ -20,7 +20,7 @@ from toytorch.jit.builtins import fits
 from toytorch.jit.ir import Value
 from toytorch.jit.script.annotations import Unreadable, read, spelled
 from toytorch.jit.script.branches import EXITS, FALLS, LEAVES, MAYBE, RAISES, RETURNS, Branches
-from toytorch.jit.script.values import Known, ModuleValue
+from toytorch.jit.script.values import At, Known, ModuleValue
 from toytorch.jit.types import Type
 
 NAMES = {
@@ -65,7 +65,7 @@ class Statements(Branches):
                 return self.guarded(rest, s) if rest else MAYBE
         return FALLS
 
-    def guarded(self, rest: Sequence[Any], at: ast.AST) -> str:
+    def guarded(self, rest: Sequence[Any], at: At) -> str:
         """What is run only if nothing exited before it."""
         flag = self.scope.find(f"#skip{self.level}")
         at = at if isinstance(at, ast.AST) else rest[0]
@@ -97,7 +97,7 @@ class Statements(Branches):
         item = self.annotated(self.expression(s.value, kind), kind, s, ast.unparse(s.target))
         self.bind(s.target, item, s)
 
-    def annotated(self, item: object, kind: Type, at: ast.AST, name: str) -> Value:
+    def annotated(self, item: object, kind: Type, at: At, name: str) -> Value:
         """A value under the type that was written beside its name."""
         value = self.as_value(item, at)
         empty = value.node is not None and not value.node.inputs and value.node.kind in EMPTY
@@ -157,7 +157,7 @@ class Statements(Branches):
         method = self.attribute(before, found, s)
         return self.as_value(self.call_item(method, [self.value(s.value)], {}, s), s)
 
-    def retyped(self, name: str, before: Value, now: Value, at: ast.AST) -> Exception:
+    def retyped(self, name: str, before: Value, now: Value, at: At) -> Exception:
         """The error of a name that stands for a value of another type than before."""
         return self.fail(
             f"Variable '{name}' previously had type {spelled(before.type)} but "
@@ -165,7 +165,7 @@ class Statements(Branches):
             at,
         )
 
-    def assign(self, name: str, item: object, at: ast.AST) -> None:
+    def assign(self, name: str, item: object, at: At) -> None:
         """Lets a name stand for something else; its type may not change inside a block."""
         outer = self.scope.outer.find(name) if self.scope.outer is not None else None
         if isinstance(outer, ModuleValue) and name not in self.local_names():
@@ -250,7 +250,7 @@ class Statements(Branches):
         self.raise_flags(s, 0)
         return RETURNS
 
-    def raise_flags(self, at: ast.AST, lowest: int) -> None:
+    def raise_flags(self, at: At, lowest: int) -> None:
         """Says that all loops down to a level are left."""
         for level in range(lowest, self.level + 1):
             self.scope.set(f"#skip{level}", self.constant(True, at))
@@ -282,7 +282,7 @@ class Statements(Branches):
         self.emit("prim::RaiseException", [message], [], s, {"_class": kind, "name": kind.__name__})
         return RAISES
 
-    def text_of(self, value: Value, at: ast.AST) -> Value:
+    def text_of(self, value: Value, at: At) -> Value:
         """A value as a string."""
         if value.type == types.STR:
             return value

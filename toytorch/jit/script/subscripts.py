@@ -12,7 +12,7 @@ from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import joined
 from toytorch.jit.script.classes import Object
 from toytorch.jit.script.operators import Operators
-from toytorch.jit.script.values import Counted, Items, Known, ModuleValue
+from toytorch.jit.script.values import At, Counted, Items, Known, ModuleValue
 
 
 class Subscripts(Operators):
@@ -146,7 +146,7 @@ class Subscripts(Operators):
             return ast.copy_location(ast.Constant(item.object), node)
         return self.as_value(item, node)
 
-    def views(self, value: Any, items: list[Any], at: ast.AST) -> Any:
+    def views(self, value: Any, items: list[Any], at: At) -> Any:
         """The views of a basic index, from left to right; behind … dims count from the end."""
         rest = sum(not is_constant(i, None) for i in items)  # that use up a dimension
         if sum(is_constant(i, Ellipsis) for i in items) > 1:
@@ -178,7 +178,7 @@ class Subscripts(Operators):
             value = self.call_record("alias", [value], at)
         return value
 
-    def index_value(self, items: list[Any], nodes: list[ast.expr], at: ast.AST) -> Value:
+    def index_value(self, items: list[Any], nodes: list[ast.expr], at: At) -> Value:
         """An index as a value: what Python hands to __getitem__."""
         parts = []
         for item, node in zip(items, nodes):

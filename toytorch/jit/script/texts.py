@@ -10,11 +10,11 @@ import builtins
 import math
 import sys
 import typing
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.jit.builtins import FAMILIES
 from toytorch.jit.script.base import Compiled
 from toytorch.jit.script.compiler import compile_program
@@ -117,9 +117,7 @@ def text_names() -> dict[str, Any]:
         n: getattr(typing, n)
         for n in ("List", "Dict", "Tuple", "Optional", "Union", "Any", "Final")
     }
-    safe: list[Callable[..., Any]] = [
-        getattr(builtins, n) for n in dir(builtins) if not n.startswith("_")
-    ]
+    safe: list[Fn] = [getattr(builtins, n) for n in dir(builtins) if not n.startswith("_")]
     names.update({f.__name__: f for f in safe if hasattr(f, "__name__")})
     names.update({w: Word(w) for w in ("annotate", "unchecked_cast", "uninitialized")})
     names.update(ops=Records(), torch=torch, math=math, Tensor=Tensor, inf=math.inf, nan=math.nan)

@@ -6,11 +6,15 @@ methods that wait for their arguments, and what a loop may run over.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from toytorch.jit.ir import Value
+
+At: TypeAlias = ast.AST  # the place in a program that errors name
+Given: TypeAlias = Sequence[Any]  # arguments of a call, by position
 
 
 @dataclass(frozen=True, eq=False)

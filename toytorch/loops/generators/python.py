@@ -18,11 +18,12 @@ def kernel(p_1, p, g, lr, lo, hi):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Fn
 from toytorch.loops.language import functions
 from toytorch.loops.language.primitives import PRIMITIVES
 from toytorch.loops.language.steps import Argument
@@ -111,7 +112,7 @@ def _expression(s: Let) -> str:
     return PRIMITIVES[s.op].python.format(*args)
 
 
-def python_function(nest: Nest) -> Callable[..., Any]:
+def python_function(nest: Nest) -> Fn:
     """The function of the source, over views of the arrays with one dimension for each axis."""
     source = python_source(nest)
     table: dict[str, Any] = dict(functions.FUNCTIONS)

@@ -77,6 +77,7 @@ STATED = {
     "logaddexp2": 30,
     "hypot": 20,
 }
+OF_COST_15 = "expm1 log1p sin cos tan tanh erf erfc asin acos atan sinh cosh"
 OF_TWO = ("trigamma", "logaddexp", "logaddexp2", "hypot")  # those of two numbers
 PRIMITIVES = {
     p.name: p
@@ -129,24 +130,7 @@ PRIMITIVES = {
         _function("pow", 40, arity=2),
         _function("atan2", 25, arity=2),
         *(_function(name, 8) for name in ("exp", "exp2", "log", "log2", "log10")),
-        *(
-            _function(name, 15)
-            for name in (
-                "expm1",
-                "log1p",
-                "sin",
-                "cos",
-                "tan",
-                "tanh",
-                "erf",
-                "erfc",
-                "asin",
-                "acos",
-                "atan",
-                "sinh",
-                "cosh",
-            )
-        ),
+        *(_function(name, 15) for name in OF_COST_15.split()),
         *(
             _function(name, cost, f"of_{name}", 1 + (name in OF_TWO), suffix="")
             for name, cost in STATED.items()

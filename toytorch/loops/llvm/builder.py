@@ -12,10 +12,12 @@ words of a table, `load` and `store` values of any type at any alignment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache as once
 from typing import TYPE_CHECKING, Any
+
+from toytorch.facts.hints import Fn
 
 if TYPE_CHECKING:
     from llvmlite.ir import Module, Type, Value
@@ -167,7 +169,7 @@ class Builder:
         start: int | Value,
         end: Value,
         step: int | Value,
-        body: Callable[..., Any],
+        body: Fn,
         loop_carried: Sequence[Any] = (),
     ) -> list[Any]:
         """for i in range(start, end, step): loop_carried = body(i, *loop_carried).
@@ -195,7 +197,7 @@ class Builder:
         return phis
 
     def count(
-        self, end: Value, body: Callable[..., Any], step: int = 1, loop_carried: Sequence[Any] = ()
+        self, end: Value, body: Fn, step: int = 1, loop_carried: Sequence[Any] = ()
     ) -> list[Any]:
         """for i in range(0, end, step): loop_carried = body(i, *loop_carried)."""
         return self.loop(0, end, step, body, loop_carried)

@@ -12,9 +12,9 @@ as in FreeBSD's msun).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from toytorch.facts.hints import Fn
 from toytorch.loops.language import coefficients as c
 from toytorch.loops.llvm.emit import Emit
 
@@ -254,7 +254,7 @@ class Elementary(Emit):
         y = self.number_of(self.b.xor(self.bits_of(y), sign))
         return y
 
-    def angle(self, name: str, x: Value, fast: Callable[..., Any]) -> Any:
+    def angle(self, name: str, x: Value, fast: Fn) -> Any:
         """The fast function, which notes large angles, or in the slow version the C library's."""
         if self.slow:
             wide = self.of("float64")

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.loops.language.program import Program
 from toytorch.loops.language.types import kind
 from toytorch.loops.runtime import jit, threads
@@ -202,7 +202,7 @@ def run(program: Program, *args: Any) -> None:
 
 
 @functools.lru_cache(1024)
-def ready(recipe: Recipe, type: str, shapes: tuple[tuple[int, ...], ...], *numbers: float) -> Any:
+def ready(recipe: Recipe, type: str, shapes: tuple[Sizes, ...], *numbers: float) -> Any:
     """A recipe's kernel as a builtin function of few numbers: of arrays that lie in rows and have, in
     other shapes, the elements of arrays of these shapes (outputs, then inputs); with these scalars.
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Sizes
 from toytorch.loops.language.program import Program
 from toytorch.loops.language.steps import Array, Unsupported
 from toytorch.loops.language.types import TYPES
@@ -32,8 +33,8 @@ from toytorch.loops.language.types import TYPES
 class Described:
     """The facts of an array that is not NumPy's, as far as a layout asks for them."""
 
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    shape: Sizes
+    strides: Sizes
     dtype: np.dtype[Any]
     address: int
 
@@ -179,7 +180,7 @@ def _merge(
     axes: list[tuple[str, ...]] = []
     for d in reversed(dims):
         free = axes and alone.isdisjoint((d, *axes[-1]))
-        if free and all(_together(d, axes[-1], sizes, s) for s in strides):
+        if free and all(span((d, *axes[-1]), sizes, s) is not None for s in strides):
             axes[-1] = (d, *axes[-1])
         else:
             axes.append((d,))
@@ -203,12 +204,6 @@ def span(
                 return None
             size *= n
     return size, stride
-
-
-def _together(
-    d: str, axis: tuple[str, ...], sizes: dict[str, int], strides: dict[str, int]
-) -> bool:
-    return span((d, *axis), sizes, strides) is not None
 
 
 def _class(axis: tuple[str, ...], strides: dict[str, int], sizes: dict[str, int]) -> str:

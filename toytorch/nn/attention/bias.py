@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.core import subclasses
 from toytorch.core.tensor import Tensor, like_class
 from toytorch.facts import warned
 from toytorch.facts.dtype import bool as bool_type
-from toytorch.facts.hints import Device
+from toytorch.facts.hints import Args, Device, Fn, Kwargs
 from toytorch.nn import functional as F
 from toytorch.ops.creation.create import empty, ones
 
@@ -55,11 +54,7 @@ class CausalBias(Tensor):
 
     @classmethod
     def __torch_function__(
-        cls,
-        func: Callable[..., Any],
-        types: object,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        cls, func: Fn, types: object, args: Args = (), kwargs: Kwargs | None = None
     ) -> Any:
         if func.__name__ == "scaled_dot_product_attention":
             return attend(*args, **(kwargs or {}))

@@ -12,7 +12,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
-from toytorch.facts.hints import Device
+from toytorch.facts.hints import Device, Sizes
 from toytorch.nn import functional as F
 from toytorch.ops.creation.create import ones, zeros
 from toytorch.ops.creation.ranges import arange
@@ -171,7 +171,7 @@ class BlockMask:
         return cls(seq_lengths, *rows, c[0], c[1], c[2], c[3], size, mask_mod or noop_mask)
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Sizes:
         """(B, H, queries, keys)."""
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from toytorch.core.views import counted
 from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import no_kernel, promote_types
+from toytorch.facts.hints import Fn
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
 from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
@@ -372,7 +373,7 @@ def _of_triplets(
     anchor: Tensor,
     positive: Tensor,
     negative: Tensor,
-    distance: Callable[..., Any],
+    distance: Fn,
     margin: float = 1.0,
     swap: bool = False,
     reduction: str = "mean",
@@ -395,7 +396,7 @@ def triplet_margin_with_distance_loss(
     positive: Tensor,
     negative: Tensor,
     *,
-    distance_function: Callable[..., Any] | None = None,
+    distance_function: Fn | None = None,
     margin: float = 1.0,
     swap: bool = False,
     reduction: str = "mean",

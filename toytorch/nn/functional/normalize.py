@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.dtype import bfloat16, float16, float32
+from toytorch.facts.hints import Shape
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
 from toytorch.ops.nn import layer_norm as layers
 from toytorch.ops.nn import normalize as norms
@@ -32,7 +31,7 @@ def _is_one(count: int) -> bool:
     return count == 1
 
 
-def _refuse_single(shape: Sequence[int]) -> None:
+def _refuse_single(shape: Shape) -> None:
     """Refuses a batch with one value for each channel."""
     count = shape[0]
     for n in shape[2:]:
@@ -96,7 +95,7 @@ def mixed(input: Tensor, weight: Tensor | None) -> bool:
 
 def layer_norm(
     input: Tensor,
-    normalized_shape: Sequence[int],
+    normalized_shape: Shape,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
@@ -109,10 +108,7 @@ def layer_norm(
 
 
 def rms_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    eps: float | None = None,
+    input: Tensor, normalized_shape: Shape, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
     """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019."""
     return rms.rms_norm(input, normalized_shape, weight, eps)

@@ -9,7 +9,7 @@ tensor([[[ 5.,  7.],
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from toytorch.core.views import counted, of_its_own, quick
 from toytorch.core.write import refuse_grad
 from toytorch.facts import state
 from toytorch.facts.composed import composed
-from toytorch.facts.hints import Ints, OutputSize
+from toytorch.facts.hints import Fn, Ints, OutputSize, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import takes_words, tensor_first
 from toytorch.ops.nn import pool as pools
@@ -50,15 +50,17 @@ def _one(name: str, what: str, value: Any) -> Any:
 # -- maxima ---------------------------------------------------------------------------------------
 
 
-def _named(name: str, doc: str, pair: Any, maxima: Any) -> tuple[Any, Any]:
+def _called(name: str, doc: str, function: Fn) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def _named(name: str, doc: str, pair: Fn, maxima: Fn) -> tuple[Any, Any]:
     """Two functions under public names: of maxima and their places, and of maxima, whose places
     `return_indices` asks for."""
-    for made, called, what in (
-        (pair, f"{name}_with_indices", f"{doc}, and their places."),
-        (maxima, name, f"{doc}."),
-    ):
-        made.__name__ = made.__qualname__ = called
-        made.__doc__ = what
+    _called(f"{name}_with_indices", f"{doc}, and their places.", pair)
+    _called(name, f"{doc}.", maxima)
     return pair, composed(returns="(Tensor, Tensor) if return_indices else Tensor")(maxima)
 
 
@@ -313,57 +315,33 @@ def adaptive_avg_pool3d(input: Tensor, output_size: OutputSize) -> Tensor:
 MAXIMA = {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}
 
 
-def _power_mean(
-    n: int,
-    input: Tensor,
-    norm_type: float,
-    kernel_size: Ints,
-    stride: Any,
-    ceil_mode: bool,
-    pool: Callable[..., Any],
-) -> Tensor:
-    """(Σ xᵖ)^{1/p} over windows; a negative sum counts as 0."""
-    if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(
-            f"lp_pool{n}d: Expected {n + 1}D or {n + 2}D input, got {sizes_text(input.shape)}"
-        )
-    size = math.prod(pools.full(f"lp_pool{n}d", "kernel_size", kernel_size, n))
-    if math.isinf(norm_type):
-        most = MAXIMA[n](
-            input.abs() * math.copysign(1, norm_type), kernel_size, stride, 0, 1, ceil_mode
-        )
-        return most * math.copysign(1, norm_type)
-    means = pool(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
-    return (means.sgn() * means.abs().relu() * size).relu().pow(1 / norm_type)
+def _power_mean(n: int, pool: Fn) -> Any:
+    name = f"lp_pool{n}d"
+
+    def function(
+        input: Tensor,
+        norm_type: float,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        ceil_mode: bool = False,
+    ) -> Tensor:
+        if input.ndim not in (n + 1, n + 2):
+            raise RuntimeError(
+                f"{name}: Expected {n + 1}D or {n + 2}D input, got {sizes_text(input.shape)}"
+            )
+        size = math.prod(pools.full(name, "kernel_size", kernel_size, n))
+        if math.isinf(norm_type):
+            sign = math.copysign(1, norm_type)
+            return MAXIMA[n](input.abs() * sign, kernel_size, stride, 0, 1, ceil_mode) * sign
+        means = pool(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+        return (means.sgn() * means.abs().relu() * size).relu().pow(1 / norm_type)
+
+    doc = f"(Σ xᵖ)^{{1/p}} of every window of {SHAPES[n]}; a negative sum counts as 0."
+    return _called(name, doc, function)
 
 
-def lp_pool1d(
-    input: Tensor,
-    norm_type: float,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    ceil_mode: bool = False,
-) -> Tensor:
-    """(Σ xᵖ)^{1/p} of every window of (B, C, L)."""
-    return _power_mean(1, input, norm_type, kernel_size, stride, ceil_mode, avg_pool1d)
-
-
-def lp_pool2d(
-    input: Tensor,
-    norm_type: float,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    ceil_mode: bool = False,
-) -> Tensor:
-    """(Σ xᵖ)^{1/p} of every window of (B, C, H, W)."""
-    return _power_mean(2, input, norm_type, kernel_size, stride, ceil_mode, avg_pool2d)
-
-
-def lp_pool3d(
-    input: Tensor, norm_type: float, kernel_size: Ints, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
-    """(Σ xᵖ)^{1/p} of every window of (B, C, D, H, W)."""
-    return _power_mean(3, input, norm_type, kernel_size, stride, ceil_mode, avg_pool3d)
+lp_pool1d, lp_pool2d = _power_mean(1, avg_pool1d), _power_mean(2, avg_pool2d)
+lp_pool3d = _power_mean(3, avg_pool3d)
 
 
 # -- with chance, and back ------------------------------------------------------------------------
@@ -465,7 +443,7 @@ fractional_max_pool2d = tensor_first(fractional_max_pool2d)
 
 def _unpooled_sizes(
     input: Tensor, n: int, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-) -> tuple[int, ...]:
+) -> Sizes:
     """The sizes that max_unpool makes: those asked for, or those that pooling may come from."""
     kernel, stride, padding = (
         tuple(v) if isinstance(v, Iterable) else (v,) * n
@@ -493,41 +471,23 @@ def _unpooled_sizes(
     return wanted
 
 
-def max_unpool1d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: Ints,
-    stride: tuple[int, ...] | None = None,
-    padding: Ints = 0,
-    output_size: OutputSize = None,
-) -> Tensor:
-    """Puts maxima (B, C, L) back where max_pool1d found them."""
-    (size,) = _unpooled_sizes(input, 1, kernel_size, stride, padding, output_size)
-    made = pools.MAX_UNPOOL[2].function(input.unsqueeze(-1), indices.unsqueeze(-1), (size, 1))
-    return made.squeeze(-1)
+def _max_unpool(n: int) -> Any:
+    def function(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        output_size: OutputSize = None,
+    ) -> Tensor:
+        sizes = _unpooled_sizes(input, n, kernel_size, stride, padding, output_size)
+        if n > 1:
+            return pools.MAX_UNPOOL[n].function(input, indices, sizes)
+        made = pools.MAX_UNPOOL[2].function(input.unsqueeze(-1), indices.unsqueeze(-1), (*sizes, 1))
+        return made.squeeze(-1)
+
+    name = f"max_unpool{n}d"
+    return _called(name, f"Puts maxima {SHAPES[n]} back where max_pool{n}d found them.", function)
 
 
-def max_unpool2d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    output_size: OutputSize = None,
-) -> Tensor:
-    """Puts maxima (B, C, H, W) back where max_pool2d found them."""
-    sizes = _unpooled_sizes(input, 2, kernel_size, stride, padding, output_size)
-    return pools.MAX_UNPOOL[2].function(input, indices, sizes)
-
-
-def max_unpool3d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    output_size: OutputSize = None,
-) -> Tensor:
-    """Puts maxima (B, C, D, H, W) back where max_pool3d found them."""
-    sizes = _unpooled_sizes(input, 3, kernel_size, stride, padding, output_size)
-    return pools.MAX_UNPOOL[3].function(input, indices, sizes)
+max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))

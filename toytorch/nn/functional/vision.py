@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted
 from toytorch.facts import warned
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Ints, Shape
 from toytorch.nn.functional.pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -31,9 +30,7 @@ pixel_shuffle, pixel_unshuffle = fold.pixel_shuffle.function, fold.pixel_unshuff
 
 
 @tensor_first
-def pad(
-    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
-) -> Tensor:
+def pad(input: Tensor, pad: Shape, mode: str = "constant", value: float | None = None) -> Tensor:
     """A border of a value, or of the tensor mirrored, repeated or taken round.
 
     `pad` holds pairs (before, after) from the last dimension backwards.
@@ -169,7 +166,7 @@ def _no_such_mode(input: Tensor, mode: str) -> str:
 
 def upsample(
     input: Tensor,
-    size: Sequence[int] | None = None,
+    size: Shape | None = None,
     scale_factor: float | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
@@ -180,7 +177,7 @@ def upsample(
 
 
 def upsample_nearest(
-    input: Tensor, size: Sequence[int] | None = None, scale_factor: float | None = None
+    input: Tensor, size: Shape | None = None, scale_factor: float | None = None
 ) -> Tensor:
     """The old name of `interpolate` with mode="nearest"."""
     _old("upsample_nearest", "interpolate")
@@ -188,7 +185,7 @@ def upsample_nearest(
 
 
 def upsample_bilinear(
-    input: Tensor, size: Sequence[int] | None = None, scale_factor: float | None = None
+    input: Tensor, size: Shape | None = None, scale_factor: float | None = None
 ) -> Tensor:
     """The old name of `interpolate` with mode="bilinear", corners aligned."""
     _old("upsample_bilinear", "interpolate")
@@ -236,7 +233,7 @@ def grid_sample(
     )
 
 
-def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
+def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -> Tensor:
     """The grid for grid_sample that turns, shifts and scales images by matrices (N, n, n + 1)."""
     _warn_of_corners(align_corners)
     if not theta.is_floating_point():

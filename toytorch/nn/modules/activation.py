@@ -189,8 +189,7 @@ class Hardswish(InPlace):
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
 
-    def extra_repr(self) -> str:
-        return ""
+    extra_repr = Module.extra_repr
 
 
 class Hardsigmoid(InPlace):
@@ -199,8 +198,7 @@ class Hardsigmoid(InPlace):
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
 
-    def extra_repr(self) -> str:
-        return ""
+    extra_repr = Module.extra_repr
 
 
 class GELU(Module):
@@ -213,8 +211,7 @@ class GELU(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, self.approximate)
 
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
+    extra_repr = shows("approximate!r")
 
 
 class Tanh(Module):
@@ -288,8 +285,7 @@ class Softshrink(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
 
-    def extra_repr(self) -> str:
-        return str(self.lambd)
+    extra_repr = shows("=lambd")
 
 
 __getattr__ = finder(__name__)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Device, DType, Ints, Sizes
+from toytorch.facts.hints import Device, DType, Ints, Shape, Sizes
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -28,12 +28,12 @@ class _ConvNd(Module):
 
     in_channels: int
     out_channels: int
-    kernel_size: tuple[int, ...]
-    stride: tuple[int, ...]
+    kernel_size: Sizes
+    stride: Sizes
     padding: Any
-    dilation: tuple[int, ...]
+    dilation: Sizes
     transposed: bool
-    output_padding: tuple[int, ...]
+    output_padding: Sizes
     groups: int
     padding_mode: str
     weight: Any
@@ -44,7 +44,7 @@ class _ConvNd(Module):
         out_channels: int,
         kernel_size: Sizes,
         stride: Sizes,
-        padding: Sequence[int] | str,
+        padding: Shape | str,
         dilation: Sizes,
         transposed: bool,
         output_padding: Sizes,
@@ -106,22 +106,11 @@ class _ConvNd(Module):
             if fan_in:
                 init.uniform_(self.bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
 
-    def extra_repr(self) -> str:
-        parts = [
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}"
-        ]
-        for name, plain in (("padding", 0), ("dilation", 1), ("output_padding", 0)):
-            value = getattr(self, name)
-            if value != (plain,) * len(value):
-                parts.append(f"{name}={value}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append("bias=False")
-        if self.padding_mode != "zeros":
-            parts.append(f"padding_mode={self.padding_mode}")
-        return ", ".join(parts)
+    extra_repr = shows(
+        "=in_channels =out_channels kernel_size stride padding dilation output_padding groups bias? "
+        "padding_mode",
+        padding=0, dilation=1, output_padding=0, groups=1, bias=True, padding_mode="zeros",
+    )  # fmt: skip
 
 
 class _Conv(_ConvNd):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Shape
 from toytorch.facts.parts import shows
 from toytorch.nn.modules.module import Module
 
@@ -31,7 +31,7 @@ class Unflatten(Module):
     torch.Size([4, 2, 3])
     """
 
-    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+    def __init__(self, dim: int, unflattened_size: Shape) -> None:
         super().__init__()
         if isinstance(dim, int):
             self._check(unflattened_size, (tuple, list), int, "ints")
@@ -42,7 +42,7 @@ class Unflatten(Module):
         self.dim, self.unflattened_size = dim, unflattened_size
 
     @staticmethod
-    def _check(size: Sequence[int], kinds: tuple[type, ...], kind: type, word: str) -> None:
+    def _check(size: Shape, kinds: tuple[type, ...], kind: type, word: str) -> None:
         if not isinstance(size, kinds):
             raise TypeError(
                 f"unflattened_size must be a tuple of {word}, but found type {type(size).__name__}"

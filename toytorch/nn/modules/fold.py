@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Ints, Shape
 from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
@@ -37,7 +35,7 @@ class Fold(Module):
 
     def __init__(
         self,
-        output_size: Sequence[int],
+        output_size: Shape,
         kernel_size: Ints,
         dilation: Ints = 1,
         padding: Ints = 0,

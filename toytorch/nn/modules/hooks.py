@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toytorch.autograd.function import Function
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
+from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.node import RemovableHandle, node_of
 from toytorch.nn.modules.registration import REGISTRATION
 
@@ -78,7 +78,7 @@ class BackwardHookFunction(Function):
         return (None, *ctx.seen(grads))
 
 
-def shown(seen: Callable[[Any], Any], tensors: list[Tensor]) -> tuple[Tensor, ...]:
+def shown(seen: Fn, tensors: list[Tensor]) -> tuple[Tensor, ...]:
     """The tensors; their gradients are shown to a function, at a node that counts as one with hooks."""
     made: tuple[Tensor, ...] = BackwardHookFunction.apply(seen, *tensors)
     for t in made:
@@ -100,7 +100,7 @@ class BackwardHooks:
         self.before = hooks_of(module, "_backward_pre_hooks")
         self.after = hooks_of(module, "_backward_hooks")
 
-    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def inputs(self, args: Args) -> tuple[Any, ...]:
         """The arguments, their tensors passed through that function."""
         self.size = len(args)
         self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
@@ -186,7 +186,7 @@ def first_tensor(result: Any) -> Any:
     return result
 
 
-def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_with_hooks(module: Module, args: Args, kwargs: Kwargs) -> Any:
     """module.forward, and every hook at its moment."""
     called: set[int] = set()
     hooks, result = [], None
@@ -249,7 +249,7 @@ def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any
     return result
 
 
-def warn_of_node_hooks(args: tuple[Any, ...], result: Any, node: Any) -> None:
+def warn_of_node_hooks(args: Args, result: Any, node: Any) -> None:
     """Says what the older kind of hook, which hears of the last node alone, will miss."""
     results = result if isinstance(result, tuple) else (result,)
     ends = {r.grad_fn for r in results if isinstance(r, Tensor)}
@@ -286,46 +286,46 @@ def warn_of_node_hooks(args: tuple[Any, ...], result: Any, node: Any) -> None:
 # -- hooks of every module ------------------------------------------------------------------------
 
 
-def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_forward_pre_hook(hook: Fn) -> RemovableHandle:
     """Calls hook(module, args) before the forward of every module."""
     return add(EVERYWHERE["_forward_pre_hooks"], hook)
 
 
 def register_module_forward_hook(
-    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+    hook: Fn, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Calls hook(module, args, output) after the forward of every module."""
     return add(EVERYWHERE["_forward_hooks"], entry(hook, with_kwargs, always_call))
 
 
-def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_parameter_registration_hook(hook: Fn) -> RemovableHandle:
     """Calls hook(module, name, parameter) when a module gets one; it may give another instead."""
     return add(REGISTRATION["parameter"], hook)
 
 
-def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_buffer_registration_hook(hook: Fn) -> RemovableHandle:
     """Calls hook(module, name, buffer) when a module gets one; it may give another instead."""
     return add(REGISTRATION["buffer"], hook)
 
 
-def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_module_registration_hook(hook: Fn) -> RemovableHandle:
     """Calls hook(module, name, submodule) when a module gets one; it may give another instead."""
     return add(REGISTRATION["module"], hook)
 
 
-def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_full_backward_pre_hook(hook: Fn) -> RemovableHandle:
     """Calls hook(module, grad_output) before backward passes any module."""
     return add(EVERYWHERE["_backward_pre_hooks"], hook)
 
 
-def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_full_backward_hook(hook: Fn) -> RemovableHandle:
     """Calls hook(module, grad_input, grad_output) after backward passed any module."""
     if EVERYWHERE["_node_hooks"]:
         raise RuntimeError(BOTH)
     return add(EVERYWHERE["_backward_hooks"], hook)
 
 
-def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+def register_module_backward_hook(hook: Fn) -> RemovableHandle:
     """The older form: calls hook(module, ...) with the gradients of any module's last node alone."""
     if EVERYWHERE["_backward_hooks"]:
         raise RuntimeError(BOTH)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Device, DType, Ints
+from toytorch.facts.hints import Device, DType, Ints, Sizes
 from toytorch.nn.modules import conv
 from toytorch.nn.modules.lazy import LazyModuleMixin
 from toytorch.nn.parameter import UninitializedParameter
@@ -19,7 +19,7 @@ class _LazyConv(LazyModuleMixin):
     out_channels: int
     transposed: bool
     groups: int
-    kernel_size: tuple[int, ...]
+    kernel_size: Sizes
     weight: Any
     bias: Any
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.nn import functional as F
 from toytorch.nn.modules.distance import PairwiseDistance
 from toytorch.nn.modules.loss import _Loss, _WeightedLoss
@@ -148,7 +146,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     def __init__(
         self,
         *,
-        distance_function: Callable[..., Any] | None = None,
+        distance_function: Fn | None = None,
         margin: float = 1.0,
         swap: bool = False,
         reduction: str = "mean",

@@ -15,7 +15,7 @@ from toytorch.facts import warned
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as memory_format_class
 from toytorch.facts.dtype import dtype as dtype_class
-from toytorch.facts.hints import Device
+from toytorch.facts.hints import Args, Device, Fn, Kwargs
 from toytorch.facts.node import RemovableHandle
 from toytorch.nn.modules.hooks import (
     EVERYWHERE,
@@ -65,7 +65,7 @@ class Kinds:
     memory_format = memory_format_class
 
 
-def options_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def options_of(args: Args, kwargs: Kwargs) -> dict[str, Any]:
     """What `Module.to` is told to change: device, dtype and memory_format, as far as given."""
     first = args[0] if args else None
     words = ["non_blocking", "copy"]
@@ -207,7 +207,7 @@ class Module(Stateful):
 
     def register_forward_hook(
         self,
-        hook: Callable[..., Any],
+        hook: Fn,
         *,
         prepend: bool = False,
         with_kwargs: bool = False,
@@ -222,20 +222,16 @@ class Module(Stateful):
         return add(self._forward_hooks, entry(hook, with_kwargs, always_call), prepend)
 
     def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+        self, hook: Fn, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Calls hook(module, args) before forward; it may replace the arguments."""
         return add(self._forward_pre_hooks, entry(hook, with_kwargs), prepend)
 
-    def register_full_backward_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_full_backward_pre_hook(self, hook: Fn, prepend: bool = False) -> RemovableHandle:
         """Calls hook(module, grad_output) before backward passes; it may replace grad_output."""
         return add(self._backward_pre_hooks, hook, prepend)
 
-    def register_full_backward_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_full_backward_hook(self, hook: Fn, prepend: bool = False) -> RemovableHandle:
         """Calls hook(module, grad_input, grad_output) after backward; it may replace grad_input."""
         if self._node_hooks:
             raise RuntimeError(
@@ -244,7 +240,7 @@ class Module(Stateful):
             )
         return add(self._backward_hooks, hook, prepend)
 
-    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_backward_hook(self, hook: Fn) -> RemovableHandle:
         """The older form: calls hook(module, ...) with the gradients of the last node alone."""
         if self._backward_hooks:
             raise RuntimeError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Ints, Sizes
 from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
@@ -15,7 +15,7 @@ class _PadNd(Module):
 
     mode = "constant"
     dims = 0
-    padding: tuple[int, ...]
+    padding: Sizes
 
     def __init__(self, padding: Ints) -> None:
         super().__init__()

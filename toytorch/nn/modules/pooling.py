@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Ints, OutputSize
+from toytorch.facts.hints import Ints, OutputSize, Shape
 from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
@@ -84,9 +84,7 @@ class _MaxUnpoolNd(_Pool):
         self.kernel_size, self.padding = each(kernel_size), each(padding)
         self.stride = each(kernel_size if stride is None else stride)
 
-    def forward(
-        self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
-    ) -> Tensor:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Shape | None = None) -> Tensor:
         return type(self).function(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.nn.parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
@@ -44,10 +45,10 @@ def full_name(value: Any) -> str:
 
 # Methods that all modules share and that something else may stand in for (see `using`): by name,
 # what does now, or None.
-stand_ins: dict[str, Callable[..., Any] | None] = {}
+stand_ins: dict[str, Fn | None] = {}
 
 
-def replaceable(method: Callable[..., Any]) -> Any:
+def replaceable(method: Fn) -> Any:
     """Marks a method of modules that something else may stand in for."""
     name = method.__name__
     stand_ins[name] = None
@@ -60,7 +61,7 @@ def replaceable(method: Callable[..., Any]) -> Any:
 
 
 @contextmanager
-def using(**pieces: Callable[..., Any] | None) -> Iterator[None]:
+def using(**pieces: Fn | None) -> Iterator[None]:
     """Lets functions stand in for methods of every module while the block lasts.
 
     >>> from toytorch import nn

@@ -13,6 +13,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.views import of_its_own
 from toytorch.facts import warned
 from toytorch.facts.dtype import float32
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -93,19 +94,10 @@ class RNNBase(Module):
     def _flat_weights(self) -> list[Any]:
         return [w for weights in self.all_weights for w in weights]
 
-    def extra_repr(self) -> str:
-        parts = [f"{self.input_size}, {self.hidden_size}"]
-        for name, plain in (
-            ("proj_size", 0),
-            ("num_layers", 1),
-            ("bias", True),
-            ("batch_first", False),
-            ("dropout", 0),
-            ("bidirectional", False),
-        ):
-            if getattr(self, name) != plain:
-                parts.append(f"{name}={getattr(self, name)}")
-        return ", ".join(parts)
+    extra_repr = shows(
+        "=input_size =hidden_size proj_size num_layers bias batch_first dropout bidirectional",
+        proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0, bidirectional=False,
+    )  # fmt: skip
 
     # -- checks -------------------------------------------------------------------------------
 

@@ -7,20 +7,17 @@ from typing import Any
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Device, DType
+from toytorch.facts.parts import shows
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.creation.create import empty
 
-# Values of which `repr` says nothing; those of other attributes are None.
-USUAL = {"norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
-
 
 class _Table(Module):
     """A weight (V, D) that starts normal, with one row of zeros if there is padding."""
 
-    shown: str  # the attributes of which `repr` tells
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
@@ -55,13 +52,6 @@ class _Table(Module):
                 )
             self.weight = Parameter(weight, not freeze)
 
-    def extra_repr(self) -> str:
-        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
-        for name in self.shown.split():
-            if getattr(self, name) != USUAL.get(name):
-                parts.append(f"{name}={getattr(self, name)!r}")
-        return ", ".join(parts)
-
     def reset_parameters(self) -> None:
         """Draws new vectors."""
         init.normal_(self.weight)
@@ -77,7 +67,10 @@ class Embedding(_Table):
     Embedding(10, 3, padding_idx=0)
     """
 
-    shown = "padding_idx max_norm norm_type scale_grad_by_freq sparse"
+    extra_repr = shows(
+        "=num_embeddings =embedding_dim padding_idx max_norm norm_type scale_grad_by_freq sparse",
+        padding_idx=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, sparse=False,
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -140,7 +133,10 @@ class Embedding(_Table):
 class EmbeddingBag(_Table):
     """Sums, means or maxima of bags of vectors of a table, without the vectors in between."""
 
-    shown = "max_norm norm_type scale_grad_by_freq mode padding_idx"
+    extra_repr = shows(
+        "=num_embeddings =embedding_dim max_norm norm_type scale_grad_by_freq mode!r padding_idx",
+        max_norm=None, norm_type=2, scale_grad_by_freq=False, padding_idx=None,
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
+from toytorch.facts.hints import Fn
 from toytorch.facts.node import RemovableHandle
 from toytorch.nn.modules.registration import Tree, replaceable
 from toytorch.nn.parameter import Parameter, is_lazy
@@ -114,17 +115,17 @@ class Stateful(Tree):
         if self._has_extra("get_extra_state"):
             destination[prefix + EXTRA] = self.get_extra_state()
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Fn) -> RemovableHandle:
         """Calls hook(module, prefix, keep_vars) before the state is saved."""
         return RemovableHandle(self._state_dict_pre_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Fn) -> RemovableHandle:
         """Calls hook(module, state_dict, prefix, metadata) after the state was saved."""
         marked: Any = hook
         marked._from_public_api = True  # it may give nothing back
         return RemovableHandle(self._state_dict_hooks, (hook, True))
 
-    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def _register_state_dict_hook(self, hook: Fn) -> RemovableHandle:
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
                 "Cannot register the same function as the state dict post hook that was previously "
@@ -294,15 +295,15 @@ class Stateful(Tree):
             )
         return ""
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Fn) -> RemovableHandle:
         """Calls hook(module, state_dict, prefix, ...) before this module takes its values."""
         return self._register_load_state_dict_pre_hook(hook, True)
 
     def _register_load_state_dict_pre_hook(
-        self, hook: Callable[..., Any], with_module: bool = False
+        self, hook: Fn, with_module: bool = False
     ) -> RemovableHandle:
         return RemovableHandle(self._load_state_dict_pre_hooks, (hook, with_module))
 
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Fn) -> RemovableHandle:
         """Calls hook(module, incompatible_keys) after this module took its values."""
         return RemovableHandle(self._load_state_dict_post_hooks, hook)

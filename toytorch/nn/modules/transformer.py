@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state, warned
-from toytorch.facts.hints import Device, DType
+from toytorch.facts.hints import Device, DType, Fn
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.activation import GELU, ReLU
@@ -34,11 +33,6 @@ def _get_activation_fn(activation: str) -> Any:
 def _get_clones(module: Module, N: int) -> ModuleList:
     """N copies of a module."""
     return ModuleList([copy.deepcopy(module) for _ in range(N)])
-
-
-def activation_of(given: str | Callable[..., Any]) -> Any:
-    """An activation by name, or the function or module itself."""
-    return _get_activation_fn(given) if isinstance(given, str) else given
 
 
 def causal_mask(size: int, device: Device = None, dtype: DType | None = None) -> Tensor:
@@ -69,7 +63,7 @@ class _Layer(Module):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: str | Callable[..., Any] = F.relu,
+        activation: str | Fn = F.relu,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
@@ -92,10 +86,10 @@ class _Layer(Module):
             setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **make))
         for i in range(1, self._norms + 1):
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = activation_of(activation)
+        made: Any = activation
+        self.activation = made = _get_activation_fn(made) if isinstance(made, str) else made
         if not self._cross:
             known = {F.relu: 1, ReLU: 1, F.gelu: 2, GELU: 2}  # what PyTorch has one kernel for
-            made = self.activation
             self.activation_relu_or_gelu = known.get(made, known.get(type(made), 0))
 
     def _sa_block(
@@ -319,7 +313,7 @@ class Transformer(Module):
         num_decoder_layers: int = 6,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: Callable[..., Any] = F.relu,
+        activation: Fn = F.relu,
         custom_encoder: Any = None,
         custom_decoder: Any = None,
         layer_norm_eps: float = 1e-5,

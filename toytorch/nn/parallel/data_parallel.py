@@ -8,6 +8,7 @@ from typing import Any
 
 from toytorch.cuda.devices import device_count, is_available
 from toytorch.facts import state
+from toytorch.facts.hints import Kwargs
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parallel.functions import place
 from toytorch.nn.parallel.parallel_apply import parallel_apply
@@ -76,7 +77,7 @@ class DataParallel(Module):
         return replicate(module, device_ids, not state.local.grad)
 
     def scatter(
-        self, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, device_ids: Sequence[Any]
+        self, inputs: tuple[Any, ...], kwargs: Kwargs | None, device_ids: Sequence[Any]
     ) -> Any:
         """The arguments for each device; see `scatter_kwargs`."""
         return scatter_kwargs(inputs, kwargs, device_ids, self.dim)

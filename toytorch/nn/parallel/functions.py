@@ -9,6 +9,7 @@ from toytorch.autograd.function import Function, FunctionCtx
 from toytorch.core.tensor import Tensor
 from toytorch.cuda import comm
 from toytorch.facts.device import device as device_class
+from toytorch.facts.hints import Shape
 
 
 class Broadcast(Function):
@@ -31,11 +32,7 @@ class Scatter(Function):
 
     @staticmethod
     def forward(
-        ctx: FunctionCtx,
-        devices: Sequence[Any],
-        sizes: Sequence[int] | None,
-        dim: int,
-        input: Tensor,
+        ctx: FunctionCtx, devices: Sequence[Any], sizes: Shape | None, dim: int, input: Tensor
     ) -> Any:
         ctx.dim, ctx.device = dim, input.device
         return comm.scatter(input, devices, sizes, dim)

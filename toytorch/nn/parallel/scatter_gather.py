@@ -7,6 +7,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
+from toytorch.facts.hints import Kwargs
 from toytorch.nn.parallel.functions import Gather, Scatter
 
 
@@ -35,7 +36,7 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
 
 
 def scatter_kwargs(
-    inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, target_gpus: Sequence[Any], dim: int = 0
+    inputs: tuple[Any, ...], kwargs: Kwargs | None, target_gpus: Sequence[Any], dim: int = 0
 ) -> tuple[tuple[Any, ...], tuple[dict[str, Any], ...]]:
     """Positional and keyword arguments for each device, as many of the one as of the other."""
     first = scatter(inputs, target_gpus, dim) if inputs else []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.autograd.vmap import vmap
 from toytorch.core.tensor import Tensor
 from toytorch.facts import pytree
+from toytorch.facts.hints import Fn
 from toytorch.nn.modules.module import Module
 from toytorch.nn.utils.stateless import functional_call
 
@@ -21,7 +21,7 @@ def call_for_per_sample_grads(
     batch_size: int | None = None,
     loss_reduction: str = "sum",
     batch_first: bool = True,
-) -> Callable[..., Any]:
+) -> Fn:
     """The module's forward; backward puts a gradient per example into parameters' `grad_sample`.
 
     Every parameter stands once for each example (`vmap` runs the module on one after the other).

@@ -8,6 +8,7 @@ from typing import Any
 
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Kwargs
 from toytorch.nn.modules.module import Module
 
 
@@ -65,7 +66,7 @@ def functional_call(
     module: Module,
     parameter_and_buffer_dicts: dict[str, Tensor],
     args: Sequence[Tensor] | None = None,
-    kwargs: dict[str, Any] | None = None,
+    kwargs: Kwargs | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,

@@ -21,7 +21,17 @@ from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as format_class
-from toytorch.facts.hints import Array, Device, DType, Ints, Layout, MemoryFormat, Scalar
+from toytorch.facts.hints import (
+    Array,
+    Device,
+    DType,
+    Ints,
+    Layout,
+    MemoryFormat,
+    Scalar,
+    Shape,
+    Sizes,
+)
 from toytorch.facts.node import Detached
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size, infer_size
@@ -213,7 +223,7 @@ def is_contiguous(self: Tensor, *, memory_format: MemoryFormat | None = None) ->
     return is_row_major(array.shape, strides_of(array))
 
 
-def lies_channels_last(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+def lies_channels_last(shape: Sizes, strides: Sizes) -> bool:
     """Whether strides are those of images whose channels come last.
 
     >>> lies_channels_last((0, 3, 2, 2), (12, 1, 6, 3)), lies_channels_last((0, 3, 2, 2), (12, 4, 2, 1))
@@ -277,7 +287,7 @@ def _view(self: Tensor, *shape: object, **more: Any) -> Tensor:
 
 
 @public("reshape")
-def reshape(input: Tensor, *shape_: Ints, shape: Sequence[int] | None = None) -> Tensor:
+def reshape(input: Tensor, *shape_: Ints, shape: Shape | None = None) -> Tensor:
     """The same elements in another shape: a view where strides allow it, else a copy.
 
     >>> reshape(Tensor([1, 2, 3, 4]), (2, -1)).shape
@@ -359,7 +369,7 @@ def _new(name: str) -> Any:
 
     def method(
         self: Tensor,
-        *size: Sequence[int] | float,
+        *size: Shape | float,
         dtype: DType | None = None,
         device: Device = None,
         requires_grad: bool = False,
@@ -415,9 +425,7 @@ def new_tensor(
     return from_data.of_data(data, dtype or self.dtype, device or self.device, requires_grad)
 
 
-def new(
-    self: Tensor, *args: object, device: Device = None, size: Sequence[int] | None = None
-) -> Tensor:
+def new(self: Tensor, *args: object, device: Device = None, size: Shape | None = None) -> Tensor:
     """`Tensor(…)` with the type and place of this tensor: older than `new_empty` and `new_tensor`.
 
     >>> import toytorch as torch
@@ -481,7 +489,7 @@ _copy_inplace = Tensor.copy_  # type: ignore[attr-defined]  # attached by ops.sh
 def new_empty_strided(
     self: Tensor,
     size: Any,
-    stride: Sequence[int],
+    stride: Shape,
     dtype: DType | None = None,
     layout: Layout | None = None,
     device: Device = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,18 @@ from toytorch.facts import state
 from toytorch.facts.device import cpu, layout_name, on_cpu, sparse_coo, strided
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import cannot_cast
-from toytorch.facts.hints import ArrayModule, Device, DType, Ints, Layout, MemoryFormat, Scalar
+from toytorch.facts.hints import (
+    ArrayModule,
+    Device,
+    DType,
+    Fn,
+    Ints,
+    Layout,
+    MemoryFormat,
+    Scalar,
+    Shape,
+    Sizes,
+)
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size, copy_order
 from toytorch.ops.creation.memory import of_each, settled
@@ -50,9 +61,7 @@ def place(device: Device) -> tuple[Any, Any]:
     return backend.xp, backend.on(where)
 
 
-def finish(
-    make: Callable[..., Any], device: Device, requires_grad: builtins.bool, name: str = "tensor"
-) -> Tensor:
+def finish(make: Fn, device: Device, requires_grad: builtins.bool, name: str = "tensor") -> Tensor:
     """The tensor of what `make(xp)` gives, on a device; a profiler shows it under `name`."""
     if state.profiler is not None:
         return state.profiler.around(  # it returns what we do
@@ -61,7 +70,7 @@ def finish(
     return finish_here(make, device, requires_grad)
 
 
-def finish_here(make: Callable[..., Any], device: Device, requires_grad: builtins.bool) -> Tensor:
+def finish_here(make: Fn, device: Device, requires_grad: builtins.bool) -> Tensor:
     """`finish` itself."""
     xp, context = place(device)
     try:
@@ -87,7 +96,7 @@ def _size(
     args: tuple[Sequence[int]] | tuple[Ints, ...] | tuple[int | tuple[int, ...], ...],
     size: Any,
     name: str = "",
-) -> tuple[int, ...]:
+) -> Sizes:
     shape = spread(args, name) if size is None else spread((size,), name)
     for n in shape:
         if n < 0:
@@ -119,7 +128,7 @@ def refuse_fill(fill: str) -> None:
 
 def without_entries(
     fill: str,
-    shape: Sequence[int],
+    shape: Shape,
     dtype: DType | None,
     device: Device = None,
     requires_grad: builtins.bool = False,
@@ -159,7 +168,7 @@ def like_compressed(
 ONE_NUMBER = ("zeros", "ones", "full")  # what writes one number everywhere
 
 
-def filled(fill: Callable[..., Any], size: tuple[Any, ...], kind: Any) -> Any:
+def filled(fill: Fn, size: tuple[Any, ...], kind: Any) -> Any:
     """An array by NumPy's function; PyTorch's words where it is too large."""
     try:
         return fill(size, kind)
@@ -185,13 +194,13 @@ def plain_fill(fill: str, size: tuple[Any, ...], dtype: DType | None) -> Tensor 
     return wrap(settled(array, fill) if fill == "empty" else array, dtype)
 
 
-def _ones(shape: Sequence[int], kind: np.dtype[Any]) -> Any:
+def _ones(shape: Shape, kind: np.dtype[Any]) -> Any:
     made = np.empty(shape, kind)
     made.fill(1)
     return made
 
 
-FILLS: dict[str, Callable[..., Any]] = {"zeros": np.zeros, "ones": _ones, "empty": np.empty}
+FILLS: dict[str, Fn] = {"zeros": np.zeros, "ones": _ones, "empty": np.empty}
 
 
 def _filled(name: str, fill: str, doc: str) -> Any:
@@ -379,7 +388,7 @@ def plain_new(fill: str, given: tuple[Any, ...], dtype: DType) -> Tensor | None:
 
 @creating
 def full(
-    size: Sequence[int],
+    size: Shape,
     fill_value: Scalar,
     *,
     out: Tensor | None = None,
@@ -581,8 +590,8 @@ def lying_as(
 
 @creating
 def empty_strided(
-    size: Sequence[int],
-    stride: Sequence[int],
+    size: Shape,
+    stride: Shape,
     *,
     dtype: DType | None = None,
     layout: Layout | None = None,
@@ -615,7 +624,7 @@ def empty_strided(
 @public("empty_permuted", tensor_first=False)
 @creating
 def empty_permuted(
-    size: Sequence[int],
+    size: Shape,
     physical_layout: Sequence[int],
     *,
     dtype: DType | None = None,

@@ -4,7 +4,7 @@ of it: `set_`, `resize_`, `resize_as_`."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.device import channels_last, channels_last_3d, preserve_format, strided
-from toytorch.facts.hints import Array, MemoryFormat
+from toytorch.facts.hints import Array, MemoryFormat, Shape, Sizes
 from toytorch.facts.size import contiguous_strides
 from toytorch.ops.define import relaying
 from toytorch.ops.shaping.strided import refuse_endless
@@ -51,8 +51,8 @@ def set_(
     self: Tensor,
     source: Tensor | TypedStorage | UntypedStorage | None = None,
     storage_offset: int = 0,
-    size: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None,
+    size: Shape | None = None,
+    stride: Shape | None = None,
 ) -> Tensor:
     """Shows the memory of a tensor or a storage from now on, all of it or a part.
 
@@ -118,9 +118,7 @@ def set_(
     return self
 
 
-def refuse_outside(
-    flat: Any, size: tuple[int, ...], stride: Sequence[int] | None, start: int
-) -> None:
+def refuse_outside(flat: Any, size: Sizes, stride: Shape | None, start: int) -> None:
     """Refuses a place beyond the end of a storage, which grows only where sizes change."""
     steps = contiguous_strides(size) if stride is None else tuple(stride)
     last = 0 if 0 in size else start + 1 + sum((n - 1) * s for n, s in zip(size, steps))
@@ -134,12 +132,7 @@ def refuse_outside(
 
 
 def reaching(
-    self: Tensor,
-    storage: Storage,
-    flat: Any,
-    shape: Sequence[int],
-    steps: Sequence[int],
-    start: int,
+    self: Tensor, storage: Storage, flat: Any, shape: Shape, steps: Shape, start: int
 ) -> Any:
     """A storage's elements, of which there are at least as many as a part needs."""
     least = 0 if 0 in shape else start + 1 + sum((n - 1) * s for n, s in zip(shape, steps))
@@ -163,10 +156,7 @@ def reaching(
 
 @relaying
 def resize_(
-    self: Tensor,
-    *sizes: int,
-    size: Sequence[int] | None = None,
-    memory_format: MemoryFormat | None = None,
+    self: Tensor, *sizes: int, size: Shape | None = None, memory_format: MemoryFormat | None = None
 ) -> Tensor:
     """Another shape over the same memory, which grows where it is too small."""
     wanted = spread(sizes if size is None else (size,), "resize_")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import cpu, on_cpu, strided
 from toytorch.facts.device import device as device_class
-from toytorch.facts.hints import Array, Device, DType, Ints, Layout, MemoryFormat
+from toytorch.facts.hints import Array, Device, DType, Fn, Ints, Layout, MemoryFormat, Shape, Sizes
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size
 from toytorch.ops.creation import create
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 
 def draw_array(
-    how: Callable[..., Any],
-    shape: Sequence[int],
+    how: Fn,
+    shape: Shape,
     dtype: DType | None,
     device: Device,
     generator: Generator | None,
@@ -65,13 +65,13 @@ def draw_array(
 NORMAL = "normal_kernel_cpu"
 
 
-def need_float(name: str, dtype: DType | None, shape: Sequence[int]) -> None:
+def need_float(name: str, dtype: DType | None, shape: Shape) -> None:
     nothing = name == NORMAL and 0 in shape  # which is not asked for its type
     if dtype is not None and dtype.rank < 2 and not nothing:
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.legacy}'")
 
 
-def drawn(make: Callable[..., Any], name: str) -> Tensor:
+def drawn(make: Fn, name: str) -> Tensor:
     """A tensor of random numbers; inside vmap the mode says how many, one for all or for each.
 
     `make(lead)` makes it, with more dimensions in front; a profiler shows it under `name`.
@@ -83,7 +83,7 @@ def drawn(make: Callable[..., Any], name: str) -> Tensor:
     return drawn_here(make)
 
 
-def drawn_here(make: Callable[..., Any]) -> Tensor:
+def drawn_here(make: Fn) -> Tensor:
     """`drawn` itself."""
     for mode in reversed(state.local.modes):
         ask = getattr(mode, "on_random", None)
@@ -93,9 +93,7 @@ def drawn_here(make: Callable[..., Any]) -> Tensor:
     return make(())
 
 
-def plainly_drawn(
-    how: Callable[..., Any], size: tuple[Any, ...], kind: DType | None = None
-) -> Tensor | None:
+def plainly_drawn(how: Fn, size: tuple[Any, ...], kind: DType | None = None) -> Tensor | None:
     """The tensor for a size of a few plain ints, drawn on the CPU; None for what takes more."""
     if len(size) == 1 and size[0].__class__ in (tuple, list, Size):
         size = tuple(size[0])
@@ -115,7 +113,7 @@ def integers_between(low: int, high: int, rng: RandomSource, count: int, type: o
     return rng.integers(count, low, high)
 
 
-def _factory(name: str, how: Callable[..., Any], kernel_name: str, doc: str) -> Any:
+def _factory(name: str, how: Fn, kernel_name: str, doc: str) -> Any:
     def function(
         *size: Ints,
         generator: Generator | None = None,
@@ -182,7 +180,7 @@ def order_of(input: Tensor, memory_format: MemoryFormat | None) -> Any:
     return create.empty_like(input, memory_format=memory_format)._array
 
 
-def _like(name: str, how: Callable[..., Any]) -> Any:
+def _like(name: str, how: Fn) -> Any:
     def function(
         input: Tensor,
         *,
@@ -286,7 +284,7 @@ def randint(
 def _integers(
     low: Any,
     high: Any,
-    shape: tuple[int, ...],
+    shape: Sizes,
     kind: DType,
     device: Device,
     generator: Generator | None,

@@ -13,7 +13,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.write import c_name, inplace
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.ops.creation.draw_refusals import refuse, refuse_steps
 from toytorch.ops.creation.random_numbers import (
     any_integers,
@@ -164,7 +164,7 @@ def _bernoulli_fill(
     return _filled(a, generator, lambda rng, n: rng.below(n, flat), chances)
 
 
-def probabilities(xp: ArrayModule, p: Any, shape: tuple[int, ...]) -> Any:
+def probabilities(xp: ArrayModule, p: Any, shape: Sizes) -> Any:
     """Probabilities for an array of a shape."""
     chances = p if p.shape == shape else xp.broadcast_to(p, shape)
     if chances.size and not (chances.min() >= 0 and chances.max() <= 1):  # NaN is neither

@@ -15,7 +15,6 @@ from toytorch.ops.special.implicit import standard_gamma_grad
 
 if TYPE_CHECKING:
     from toytorch.core.random import Generator
-    from toytorch.core.tensor import Tensor
 
 
 def _drawn(name: str, xp: ArrayModule, shapes: Array, kind: Any, generator: Any) -> Any:
@@ -37,16 +36,12 @@ def _sample_dirichlet(xp: ArrayModule, a: Array, generator: Generator | None) ->
     return xp.clip(made, np.finfo(a.dtype).tiny, below_one)
 
 
-def _d_standard_gamma(g: Tensor, self: Tensor, result: Tensor) -> Any:
-    return g * standard_gamma_grad.function(self, result)
-
-
 standard_gamma = define(
     "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor",
     _standard_gamma,
     kind="general",
     forms="function",
-    d_self=_d_standard_gamma,
+    d_self=lambda g, self, result: g * standard_gamma_grad.function(self, result),
     memory="rows",
     upcast=False,
     doc="Numbers of the gamma distribution with the shapes given (Marsaglia and Tsang 2000).",

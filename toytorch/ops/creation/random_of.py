@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.write import warn_of_size
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout
+from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout, Shape
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation import create
 from toytorch.ops.creation.draw_refusals import REAL, refuse
@@ -75,7 +74,7 @@ normal_of = define(
 def normal(
     mean: Tensor | float = 0.0,
     std: Tensor | float = 1.0,
-    size: Sequence[int] | None = None,
+    size: Shape | None = None,
     *,
     generator: Generator | None = None,
     out: Tensor | None = None,

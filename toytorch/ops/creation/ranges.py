@@ -235,13 +235,18 @@ def _line(xp: ArrayModule, x: Array, slope: Any, at_zero: Any) -> Any:
     return x * slope + at_zero
 
 
-def _kind_between(start: Any, end: Any, dtype: DType | None, out: Tensor | None) -> np.dtype[Any]:
+def _kind_between(
+    name: str, start: Any, end: Any, steps: int, dtype: DType | None, out: Tensor | None
+) -> np.dtype[Any]:
     """NumPy's type of the numbers between two, where a type or an out= may be given."""
     if dtype is None and out is not None:
         dtype = out.dtype
     if dtype is None and (isinstance(start, complex) or isinstance(end, complex)):
         dtype = types.default_complex()
-    return np.dtype(kind_of(dtype))
+    kind = np.dtype(kind_of(dtype))
+    if kind.kind == "b" and steps > 1:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    return kind
 
 
 @public("linspace", tensor_first=False)
@@ -265,21 +270,13 @@ def linspace(
     """
     of = tuple(v for v in (start, end) if isinstance(v, Tensor))
     start, end = _end_points("linspace", start, end, steps, dtype)
-    kind = _kind_between(start, end, dtype, out)
-    if kind.kind == "b" and steps > 1:
-        raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
-    return placed(
-        finish(
-            lambda xp: equally_spaced(xp, start, end, steps, kind).astype(kind),
-            device,
-            requires_grad,
-            "linspace",
-        ),
-        out,
-        "linspace",
-        dtype=dtype,
-        of=of,
-    )
+    kind = _kind_between("linspace", start, end, steps, dtype, out)
+
+    def make(xp: ArrayModule) -> Any:
+        return equally_spaced(xp, start, end, steps, kind).astype(kind)
+
+    made = finish(make, device, requires_grad, "linspace")
+    return placed(made, out, "linspace", dtype=dtype, of=of)
 
 
 def _exponents(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> Any:
@@ -318,9 +315,7 @@ def logspace(
     """
     of = tuple(v for v in (start, end) if isinstance(v, Tensor))
     start, end = _end_points("logspace", start, end, steps, dtype)
-    kind = _kind_between(start, end, dtype, out)
-    if kind.kind == "b" and steps > 1:
-        raise NotImplementedError("\"logspace_cpu\" not implemented for 'Bool'")
+    kind = _kind_between("logspace", start, end, steps, dtype, out)
 
     def make(xp: ArrayModule) -> Any:
         wide = np.complex128 if kind.kind == "c" else np.float64

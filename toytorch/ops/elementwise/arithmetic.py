@@ -225,16 +225,12 @@ def _pow_other(g: Tensor, self: Tensor | Scalar, other: Tensor, result: Tensor) 
         return (
             g * (result * math.log(self))
             if not isinstance(self, complex) and self > 0
-            else g * result * _log_of(self, other)
+            else g * result * other.new_tensor(self).log()
         )
     zero = (self == 0) & (
         ((other.real >= 0) & (other.imag == 0)) if other.dtype.is_complex else other >= 0
     )
     return (g * (result * self.to(result.dtype).log())).masked_fill(zero, 0)
-
-
-def _log_of(value: Any, like: Tensor) -> Any:
-    return like.new_tensor(value).log()
 
 
 def _no_fraction(common: DType, args: Sequence[Any]) -> None:
@@ -345,10 +341,6 @@ sign = pointwise(
 # -- complex numbers ------------------------------------------------------------------------------
 
 
-def _conjugate(xp: ArrayModule, a: Array) -> Any:
-    return xp.conjugate(a) if a.dtype.kind == "c" else a.copy()
-
-
 def _angle(xp: ArrayModule, a: Array) -> Any:
     if a.dtype.kind == "c":
         return xp.angle(a)
@@ -360,7 +352,7 @@ def _angle(xp: ArrayModule, a: Array) -> Any:
 
 conj_physical = pointwise(
     "conj_physical(Tensor self) -> Tensor",
-    _conjugate,
+    lambda xp, a: xp.conjugate(a) if a.dtype.kind == "c" else a.copy(),
     holomorphic=False,
     forms="inplace out",
     overlap=lambda self: not self.dtype.is_complex,

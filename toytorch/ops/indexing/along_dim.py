@@ -4,7 +4,7 @@ an index for each element, take and put with places in the flattened tensor."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from toytorch.backends.base import attempt, counting, flattened, inside, reduced
 from toytorch.core.memory_order import copied, in_rows
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
-from toytorch.facts.hints import Array, ArrayModule, Scalar
+from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import aten_words, batching
 from toytorch.ops.define import define, general
@@ -457,16 +457,12 @@ def cut(source: Array | Tensor, i: Array | Tensor) -> Any:
     return source[tuple(slice(n) for n in i.shape)]
 
 
-def _same_dtype(name: str, a: Any, source: Any) -> None:
-    if source.dtype != a.dtype:
-        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-
-
 def _writing(name: str, write: Any, adds: bool = False) -> Any:
     def kernel(xp: ArrayModule, a: Any, dim: int, i: Any, src: Any, into: bool = False) -> Any:
         d, given = wrap_dim(dim, a.ndim), None
         if hasattr(src, "dtype"):
-            _same_dtype("scatter", a, src)
+            if src.dtype != a.dtype:
+                raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
             given = src
         else:
             src = as_element(xp, src if i.size else 0, a.dtype)  # of nothing, nothing is asked
@@ -509,9 +505,7 @@ _written = _writing("scatter", _put)
 _increased = _writing("scatter_add", add_wide, True)
 
 
-def _scattered(
-    xp: ArrayModule, src: Array, size: Sequence[int], dim: int, i: Array, adds: bool
-) -> Any:
+def _scattered(xp: ArrayModule, src: Array, size: Shape, dim: int, i: Array, adds: bool) -> Any:
     if not len(size):
         return src
     if i.ndim < len(size):  # one element of each row, without its dimension
@@ -522,7 +516,7 @@ def _scattered(
     return (_increased if adds else _written)(xp, zeros, dim, i, src, True)
 
 
-def _unscattered(g: Tensor, size: Sequence[int], dim: int, index: Tensor) -> Any:
+def _unscattered(g: Tensor, size: Shape, dim: int, index: Tensor) -> Any:
     if not len(size):
         return g
     if index.ndim == len(size):
@@ -542,7 +536,7 @@ scattered: Op = general(
 )
 
 
-def back_to_source(g: Tensor, dim: int, index: Tensor, src_shape: tuple[int, ...], op: str) -> Any:
+def back_to_source(g: Tensor, dim: int, index: Tensor, src_shape: Sizes, op: str) -> Any:
     """The gradient of what an index picked. Of a source larger than the index PyTorch has none."""
     part = g.gather(dim, index)
     if tuple(part.shape) != tuple(src_shape):

@@ -15,7 +15,7 @@ from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
 from toytorch.core.write import c_name
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule, Scalar
+from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape, Sizes
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops import aten_words, batching, named_dims
 from toytorch.ops.define import define, general, pointwise
@@ -290,7 +290,7 @@ index_put: Op = define(
 
 
 def _index_backward(
-    xp: ArrayModule, g: Array, size: Sequence[int], indices: Sequence[Tensor | None]
+    xp: ArrayModule, g: Array, size: Shape, indices: Sequence[Tensor | None]
 ) -> Any:
     zeros = xp.zeros(tuple(size), g.dtype)
     if g.__class__ is np.ndarray and g.size < MANY and len(indices) == 1:
@@ -321,7 +321,7 @@ def type_name(a: Array) -> str:
     return from_numpy_dtype(a.dtype).legacy
 
 
-def _product(shape: tuple[int, ...]) -> int:
+def _product(shape: Sizes) -> int:
     n = 1
     for s in shape:
         n *= s
@@ -422,14 +422,11 @@ def _masked_scatter(xp: ArrayModule, a: Array, mask: Array, source: Array) -> An
     return result
 
 
-def _masked_scatter_source(g: Tensor, mask: Tensor, source_shape: tuple[int, ...]) -> Any:
+def _masked_scatter_source(g: Tensor, mask: Tensor, source_shape: Sizes) -> Any:
     n = _product(source_shape)
     picked = g.masked_select(mask)
-    return _pad_end(picked, n).reshape(source_shape)
-
-
-def _pad_end(values: Tensor, n: int) -> Any:
-    return cat.function([values, values.new_zeros(n - values.shape[0])], 0)
+    rest = picked.new_zeros(n - picked.shape[0])
+    return cat.function([picked, rest], 0).reshape(source_shape)
 
 
 masked_scatter = define(

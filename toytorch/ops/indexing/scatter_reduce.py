@@ -11,7 +11,7 @@ from toytorch.core.memory_order import in_rows
 from toytorch.core.op import Op
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype, from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import define
 from toytorch.ops.indexing.along_dim import back_to_source, check_slices, cut, places
@@ -173,20 +173,6 @@ def _to_self(
     return g if include_self else g.scatter(dim, index, 0)
 
 
-def _to_source(
-    g: Tensor,
-    self: Tensor,
-    dim: int,
-    index: Tensor,
-    src: Tensor,
-    reduce: str,
-    include_self: bool,
-    result: Tensor,
-) -> Any:
-    name = "scatter_reduce(): Double backward is unsupported for src when >1 zeros in src"
-    return _share(g, self, dim, index, src, reduce, include_self, result, name)
-
-
 def _share(
     g: Tensor,
     self: Tensor,
@@ -196,9 +182,10 @@ def _share(
     reduce: str,
     include_self: bool,
     result: Tensor,
-    refusal: str,
+    name: str,
 ) -> Any:
-    """The gradient of the source; with `refusal` where it cannot be differentiated again."""
+    """The gradient of the source, which an op calls by a name; refused where it cannot be
+    differentiated again."""
     if reduce in ("sum", "mean"):
         g = g / _number(g, dim, index, include_self) if reduce == "mean" else g
         return back_to_source(g, dim, index, src.shape, "ScatterReduce")
@@ -220,7 +207,12 @@ def _share(
     if several:
         from toytorch.core.barriers import DelayedError  # seldom needed
 
-        return DelayedError(f"{refusal} are scattered to the same position in self", 1)(slope)
+        op, source = name.split()
+        refusal = (
+            f"{op}(): Double backward is unsupported for {source} when >1 zeros in {source} are "
+            "scattered to the same position in self"
+        )
+        return DelayedError(refusal, 1)(slope)
     return slope
 
 
@@ -232,7 +224,9 @@ scatter_reduce: Op = define(
     apart="own in place",
     forms="function method inplace out",
     d_self=_to_self,
-    d_src=_to_source,
+    d_src=lambda g, self, dim, index, src, reduce, include_self, result: _share(
+        g, self, dim, index, src, reduce, include_self, result, "scatter_reduce src"
+    ),
     doc="self[index[i][j]][j] and all src[i][j] that meet there as their sum, prod, mean, amax or "
     "amin (for dim=0).",
     out_type="same",
@@ -242,7 +236,7 @@ scatter_reduce: Op = define(
 # -- with an index vector -------------------------------------------------------------------------
 
 
-def _spread_index(index: Tensor, dim: int, shape: tuple[int, ...]) -> Any:
+def _spread_index(index: Tensor, dim: int, shape: Sizes) -> Any:
     """An index vector as the index of each element of a source."""
     if not shape:
         return index.reshape(())
@@ -274,42 +268,9 @@ def _index_reduce(
     n = a.shape[d] if a.ndim else 1
     if i.size and (int(i.min()) < 0 or int(i.max()) >= n):
         raise IndexError("index out of range in self")
-    if not source.ndim:
-        i = i.reshape(())
-    else:
-        i = xp.broadcast_to(
-            i.reshape([-1 if k == d else 1 for k in range(source.ndim)]), source.shape
-        )
-    return _scatter_reduce(xp, a, dim, i, source, how, include)
-
-
-def _index_to_self(
-    g: Tensor,
-    self: Tensor,
-    dim: int,
-    index: Tensor,
-    source: Tensor,
-    reduce: str,
-    include_self: bool,
-    result: Tensor,
-) -> Any:
-    wide = _spread_index(index, dim, source.shape)
-    return _to_self(g, self, dim, wide, source, reduce, include_self, result)
-
-
-def _index_to_source(
-    g: Tensor,
-    self: Tensor,
-    dim: int,
-    index: Tensor,
-    source: Tensor,
-    reduce: str,
-    include_self: bool,
-    result: Tensor,
-) -> Any:
-    wide = _spread_index(index, dim, source.shape)
-    name = "index_reduce(): Double backward is unsupported for source when >1 zeros in source"
-    return _share(g, self, dim, wide, source, reduce, include_self, result, name)
+    shape = [-1 if k == d else 1 for k in range(source.ndim)]
+    wide = xp.broadcast_to(i.reshape(shape), source.shape)
+    return _scatter_reduce(xp, a, dim, wide, source, how, include)
 
 
 index_reduce = define(
@@ -319,8 +280,20 @@ index_reduce = define(
     kind="general",
     apart="in place",
     forms="function method inplace out",
-    d_self=_index_to_self,
-    d_source=_index_to_source,
+    d_self=lambda g, self, dim, index, source, reduce, include_self, result: _to_self(
+        g, self, dim, _spread_index(index, dim, source.shape), source, reduce, include_self, result
+    ),
+    d_source=lambda g, self, dim, index, source, reduce, include_self, result: _share(
+        g,
+        self,
+        dim,
+        _spread_index(index, dim, source.shape),
+        source,
+        reduce,
+        include_self,
+        result,
+        "index_reduce source",
+    ),
     doc="Slices of source and those of self that index names as their prod, mean, amax or amin.",
     out_type="same",
     checks=lambda _, args: same_of_slices(args[0], args[3]),

@@ -22,6 +22,7 @@ from toytorch.core.views import made_view, quick, unrecorded_view
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
 from toytorch.facts.device import strided
+from toytorch.facts.hints import Sizes
 from toytorch.ops.creation.from_data import tensor as make_tensor
 from toytorch.ops.define import on_tensors
 from toytorch.ops.indexing import by_index as gathering
@@ -597,7 +598,7 @@ def masked_put(target: Tensor, tensors: list[Any], parts: list[Any], value: Tens
     target.index_put_(tensors, value if mask.ndim else value.to(target.dtype))
 
 
-def stripped(shape: tuple[int, ...]) -> tuple[int, ...]:
+def stripped(shape: Sizes) -> tuple[int, ...]:
     """A shape without the ones at its beginning."""
     first = next((i for i, n in enumerate(shape) if n != 1), len(shape))
     return tuple(shape[first:])

@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
 from toytorch.facts.dtype import int64
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.schema import wrong_argument
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
@@ -65,7 +65,7 @@ def _as_block(shape: Any) -> tuple[int, int]:
     return (1,) * (2 - len(shape)) + tuple(shape)
 
 
-def _block_gradients(g: Tensor, tensors_shape: Sequence[tuple[int, ...]]) -> list[Any]:
+def _block_gradients(g: Tensor, tensors_shape: Sequence[Sizes]) -> list[Any]:
     parts, row, column = [], 0, 0
     for shape in tensors_shape:
         m, n = _as_block(shape)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.ops.creation.create import eye
 from toytorch.ops.define import PUBLIC
 from toytorch.ops.named_results import return_type
@@ -50,7 +50,7 @@ def need_kernel(kernel: str, a: Array, *, or_empty: bool = False) -> None:
         )
 
 
-def empty_of_any_type(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def empty_of_any_type(kernel: Fn) -> Fn:
     """A kernel that takes types it has no method for, where there are no elements."""
 
     @functools.wraps(kernel)

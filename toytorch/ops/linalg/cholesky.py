@@ -17,16 +17,7 @@ from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import (
-    LinAlgError,
-    empty_of_any_type,
-    named,
-    need_float,
-    need_kernel,
-    need_square,
-    raise_first,
-    workable,
-)
+from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.triangular import solve_with, triangular
 
 NOT_POSITIVE = (
@@ -52,11 +43,11 @@ def _column_by_column(xp: ArrayModule, a: Array) -> tuple[Any, Any]:
     return x, info
 
 
-@empty_of_any_type
+@checks.empty_of_any_type
 def _cholesky(xp: ArrayModule, a: Array, upper: bool) -> Any:
-    need_square("linalg.cholesky", a)
-    need_float("linalg.cholesky", a, "cholesky_cpu", or_empty=True)
-    a = workable(a)
+    checks.need_square("linalg.cholesky", a)
+    checks.need_float("linalg.cholesky", a, "cholesky_cpu", or_empty=True)
+    a = checks.workable(a)
     lower = a.swapaxes(-1, -2).conj() if upper else a
     try:
         made, info = xp.linalg.cholesky(lower), xp.zeros(a.shape[:-2], np.int32)
@@ -103,8 +94,8 @@ def cholesky_ex(
     """(L, info): `linalg.cholesky` that reports failures instead of raising."""
     made = cholesky_op.function(input, upper=upper, out=out)
     if check_errors:
-        raise_first("linalg.cholesky_ex", made[1], NOT_POSITIVE)
-    return named("linalg_cholesky_ex", "L info", made, out=out)
+        checks.raise_first("linalg.cholesky_ex", made[1], NOT_POSITIVE)
+    return checks.named("linalg_cholesky_ex", "L info", made, out=out)
 
 
 @public("linalg.cholesky")
@@ -120,7 +111,7 @@ def linalg_cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = 
         refuse_grad("linalg_cholesky_ex", (input,), out)
     need_type(out, input.dtype)
     factor, info = cholesky_op.function(input, upper=upper)
-    raise_first("linalg.cholesky", info, NOT_POSITIVE)
+    checks.raise_first("linalg.cholesky", info, NOT_POSITIVE)
     return put_out(factor, out, same=True)
 
 
@@ -139,11 +130,11 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
         refuse_grad("cholesky", (input,), out)
     if not input.numel():
         return put_out(input.clone(memory_format=contiguous_format), out)
-    need_square("cholesky", input._array)
+    checks.need_square("cholesky", input._array)
     need_type(out, input.dtype, False)
-    need_kernel("cholesky_cpu", input._array)
+    checks.need_kernel("cholesky_cpu", input._array)
     factor, info = cholesky_op.function(input, upper=upper)
-    raise_first("cholesky", info, NOT_POSITIVE)
+    checks.raise_first("cholesky", info, NOT_POSITIVE)
     return put_out(factor, out)
 
 
@@ -171,7 +162,7 @@ def _cholesky_solve(xp: ArrayModule, b: Array, factor: Array, upper: bool) -> An
             "instead."
         )
     broadcast_pair(b.shape[:-2], factor.shape[:-2])
-    need_kernel("cholesky_solve_cpu", b)
+    checks.need_kernel("cholesky_solve_cpu", b)
     h = factor.swapaxes(-1, -2).conj()
     lower, high = (h, factor) if upper else (factor, h)
     return triangular(xp, high, triangular(xp, lower, b, False), True)
@@ -198,12 +189,12 @@ cholesky_solve_op: Op = general(
 
 
 def _cholesky_inverse(xp: ArrayModule, factor: Array, upper: bool) -> Any:
-    need_square("cholesky_inverse", factor)
-    need_kernel("cholesky_inverse_out_cpu", factor)
+    checks.need_square("cholesky_inverse", factor)
+    checks.need_kernel("cholesky_inverse_out_cpu", factor)
     without_values = state.local.place is not None and state.local.place.type == "meta"
     if not without_values and not xp.diagonal(factor, 0, -2, -1).all():
         place = int(xp.argmax(xp.diagonal(factor, 0, -2, -1).reshape(-1) == 0)) + 1
-        raise LinAlgError(
+        raise checks.LinAlgError(
             f"cholesky_inverse: The diagonal element {place} is zero, the inversion could not be "
             "completed because the input matrix is singular."
         )

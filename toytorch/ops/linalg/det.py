@@ -11,15 +11,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import (
-    absent,
-    empty_of_any_type,
-    identity,
-    named,
-    need_float,
-    need_square,
-    workable,
-)
+from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.lu import lu_kernel
 from toytorch.ops.linalg.solve import solve_op
 from toytorch.ops.linalg.svd import svd
@@ -27,11 +19,11 @@ from toytorch.ops.linalg.svd import svd
 FEW = 4  # rows, up to which a determinant is a product of pivots
 
 
-@empty_of_any_type
+@checks.empty_of_any_type
 def _det(xp: ArrayModule, a: Array) -> Any:
-    need_square("linalg.det", a)
-    need_float("linalg.det", a, "lu_cpu", or_empty=True)
-    a = workable(a)
+    checks.need_square("linalg.det", a)
+    checks.need_float("linalg.det", a, "lu_cpu", or_empty=True)
+    a = checks.workable(a)
     if a.__class__ is np.ndarray and 0 < a.shape[-1] <= FEW and a.size:
         # NumPy goes by logarithms; of whole numbers the product is whole, as it is in PyTorch.
         factors, pivots, _ = lu_kernel(xp, a)
@@ -45,14 +37,16 @@ def _det_gradient(g: Tensor, A: Tensor, result: Tensor) -> Any:
     if not A.numel():
         return A.new_zeros(A.shape)
     if not (result._array == 0).any():
-        scaled = (g * result.conj())[..., None, None] * identity(A, A.shape[-1])
+        scaled = (g * result.conj())[..., None, None] * checks.identity(A, A.shape[-1])
         return solve_op.function(A.mH, scaled)[0]
     # The gradient is the matrix of cofactors, which a singular matrix has too: with A = USVᴴ it is
     # det(U)·det(Vᴴ)·U·diag(Π_{j≠i} Sⱼ)·Vᴴ.
     u, s, vh = svd(A, full_matrices=False)
     phase = (det_op.function(u) * det_op.function(vh)).conj()
     n = s.shape[-1]
-    others = s[..., None, :].expand((*s.shape, n)).masked_fill(identity(s, n).bool(), 1).prod(-1)
+    others = (
+        s[..., None, :].expand((*s.shape, n)).masked_fill(checks.identity(s, n).bool(), 1).prod(-1)
+    )
     return (u * ((g * phase)[..., None] * others)[..., None, :]) @ vh
 
 
@@ -88,8 +82,8 @@ def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def _slogdet(xp: ArrayModule, a: Array) -> Any:
-    need_square("linalg.slogdet", a)
-    need_float("linalg.slogdet", a)
+    checks.need_square("linalg.slogdet", a)
+    checks.need_float("linalg.slogdet", a)
     return tuple(xp.asarray(r) for r in xp.linalg.slogdet(a))
 
 
@@ -97,12 +91,12 @@ def _slogdet_gradient(gs: Sequence[Tensor], A: Tensor, result0: Tensor) -> Any:
     share = gs[1]
     if A.dtype.is_complex:
         share = share.to(A.dtype)
-        if not absent(gs[0]):  # sign = e^{iφ} turns by Im tr(A⁻¹dA)
+        if not checks.absent(gs[0]):  # sign = e^{iφ} turns by Im tr(A⁻¹dA)
             turn = (gs[0].conj() * result0).imag
             share = share - turn.to(A.dtype) * 1j
     if not A.numel():
         return A.new_zeros(A.shape)
-    return solve_op.function(A.mH, share[..., None, None] * identity(A, A.shape[-1]))[0]
+    return solve_op.function(A.mH, share[..., None, None] * checks.identity(A, A.shape[-1]))[0]
 
 
 slogdet_op = general(
@@ -122,20 +116,22 @@ slogdet_op = general(
 @public("linalg.slogdet", returns="(Tensor sign, Tensor logabsdet)")
 def linalg_slogdet(A: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(sign, logabsdet): the determinant as sign·e^{logabsdet}, which does not overflow."""
-    return named("linalg_slogdet", "sign logabsdet", slogdet_op.function(A, out=out), out=out)
+    return checks.named(
+        "linalg_slogdet", "sign logabsdet", slogdet_op.function(A, out=out), out=out
+    )
 
 
 @public("slogdet", method=True, returns="(Tensor sign, Tensor logabsdet)")
 def slogdet(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """`linalg.slogdet`."""
-    return named("slogdet", "sign logabsdet", slogdet_op.function(input, out=out), out=out)
+    return checks.named("slogdet", "sign logabsdet", slogdet_op.function(input, out=out), out=out)
 
 
 @public("logdet", method=True)
 def logdet(input: Tensor) -> Tensor:
     """log det A; NaN where the determinant is negative."""
-    need_square("logdet", input._array)
-    need_float("logdet", input._array)
+    checks.need_square("logdet", input._array)
+    checks.need_float("logdet", input._array)
     sign, size = slogdet_op.function(input)
     if input.dtype.is_complex:
         return sign.log() + size

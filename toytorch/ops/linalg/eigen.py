@@ -12,15 +12,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import (
-    LinAlgError,
-    absent,
-    empty_of_any_type,
-    named,
-    need_kernel,
-    need_square,
-    workable,
-)
+from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.solve import solve_op
 from toytorch.ops.linalg.svd import differences, need_free_phase
 
@@ -35,21 +27,21 @@ def _need_triangle(UPLO: str) -> None:
         raise RuntimeError("Expected UPLO argument to be 'L' or 'U', but got " + UPLO)
 
 
-@empty_of_any_type
+@checks.empty_of_any_type
 def _eigh(xp: ArrayModule, a: Array, UPLO: str) -> Any:
-    need_square("linalg.eigh", a)
-    need_kernel("linalg_eigh_cpu", a, or_empty=True)
+    checks.need_square("linalg.eigh", a)
+    checks.need_kernel("linalg_eigh_cpu", a, or_empty=True)
     _need_triangle(UPLO)
     try:
-        return tuple(xp.linalg.eigh(workable(a), UPLO.upper()))
+        return tuple(xp.linalg.eigh(checks.workable(a), UPLO.upper()))
     except xp.linalg.LinAlgError:
-        raise LinAlgError(NO_END.format("linalg.eigh")) from None
+        raise checks.LinAlgError(NO_END.format("linalg.eigh")) from None
 
 
 def _eigh_gradient(gs: Sequence[Tensor], result0: Tensor, result1: Tensor) -> Any:
     # V·[(VᴴgV)/E + gL]·Vᴴ with E[i, j] = λⱼ - λᵢ.
     g, v = gs[1], result1
-    if absent(g):
+    if checks.absent(g):
         return (v * gs[0].unsqueeze(-2)) @ v.mH
     in_basis = v.mH @ g
     need_free_phase(in_basis.diagonal(0, -2, -1), "linalg_eigh_backward", "eigenvectors")
@@ -81,20 +73,20 @@ def eigh(input: Tensor, UPLO: str = "L", *, out: tuple[Tensor, Tensor] | None = 
     >>> torch.linalg.eigh(torch.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([1., 2.])
     """
-    return named(
+    return checks.named(
         "linalg_eigh", "eigenvalues eigenvectors", eigh_op.function(input, UPLO, out=out), out=out
     )
 
 
-@empty_of_any_type
+@checks.empty_of_any_type
 def _eigvalsh(xp: ArrayModule, a: Array, UPLO: str) -> Any:
-    need_square("linalg.eigh", a)
-    need_kernel("linalg_eigh_cpu", a, or_empty=True)
+    checks.need_square("linalg.eigh", a)
+    checks.need_kernel("linalg_eigh_cpu", a, or_empty=True)
     _need_triangle(UPLO)
     try:
-        return xp.linalg.eigvalsh(workable(a), UPLO.upper())
+        return xp.linalg.eigvalsh(checks.workable(a), UPLO.upper())
     except xp.linalg.LinAlgError:
-        raise LinAlgError(NO_END.format("linalg.eigvalsh")) from None
+        raise checks.LinAlgError(NO_END.format("linalg.eigvalsh")) from None
 
 
 def _eigvalsh_gradient(g: Tensor, self: Tensor, UPLO: str) -> Any:
@@ -123,10 +115,10 @@ def _complex(dtype: np.dtype[Any]) -> Any:
 
 
 def _need_general(name: str, a: Array) -> None:
-    need_square(name, a)
+    checks.need_square(name, a)
     if a.dtype.kind in "biu":
         raise RuntimeError(f"Unknown Complex ScalarType for {from_numpy_dtype(a.dtype).legacy}")
-    need_kernel("linalg_eig_out_cpu", a)
+    checks.need_kernel("linalg_eig_out_cpu", a)
 
 
 def _eig(xp: ArrayModule, a: Array) -> Any:
@@ -135,7 +127,7 @@ def _eig(xp: ArrayModule, a: Array) -> Any:
     try:
         values, vectors = xp.linalg.eig(a)
     except xp.linalg.LinAlgError:
-        raise LinAlgError(NO_END.format("linalg.eig")) from None
+        raise checks.LinAlgError(NO_END.format("linalg.eig")) from None
     return values.astype(_complex(a.dtype)), vectors.astype(_complex(a.dtype))
 
 
@@ -148,7 +140,7 @@ def _eig_gradient(gs: Sequence[Tensor], result0: Tensor, result1: Tensor) -> Any
     # V⁻ᴴ·[(VᴴgV - VᴴV·Re diag(VᴴgV))/Ē + gL]·Vᴴ: vectors stay on the unit sphere.
     values, v, g = result0, result1, gs[1]
     middle = gs[0].diag_embed()
-    if not absent(g):
+    if not checks.absent(g):
         in_basis = v.mH @ g
         d = in_basis.diagonal(0, -2, -1)
         need_free_phase(d, "linalg_eig_backward", "eigenvectors")
@@ -173,7 +165,9 @@ eig_op = general(
 @public("linalg.eig", returns="(Tensor eigenvalues, Tensor eigenvectors)")
 def eig(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(eigenvalues, eigenvectors) of square matrices, as complex numbers."""
-    return named("linalg_eig", "eigenvalues eigenvectors", eig_op.function(input, out=out), out=out)
+    return checks.named(
+        "linalg_eig", "eigenvalues eigenvectors", eig_op.function(input, out=out), out=out
+    )
 
 
 def _eigvals(xp: ArrayModule, a: Array) -> Any:
@@ -182,7 +176,7 @@ def _eigvals(xp: ArrayModule, a: Array) -> Any:
     try:
         return xp.linalg.eigvals(a).astype(_complex(a.dtype))
     except xp.linalg.LinAlgError:
-        raise LinAlgError(NO_END.format("linalg.eigvals")) from None
+        raise checks.LinAlgError(NO_END.format("linalg.eigvals")) from None
 
 
 def _eigvals_gradient(g: Tensor, self: Tensor) -> Any:

@@ -18,14 +18,7 @@ from toytorch.facts.dtype import int32
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general, public, underived, underived_parts
-from toytorch.ops.linalg.checks import (
-    empty_of_any_type,
-    named,
-    need_fit,
-    need_float,
-    need_square,
-    raise_first,
-)
+from toytorch.ops.linalg import checks
 
 ALPHA = (1 + 17**0.5) / 8  # keeps the growth of elements smallest
 
@@ -98,11 +91,11 @@ def factor(a: Array, hermitian: bool) -> tuple[Any, Any, int]:
 ZERO = "The factorization could not be completed because D[{info},{info}] is exactly zero."
 
 
-@empty_of_any_type
+@checks.empty_of_any_type
 def _ldl_factor(xp: ArrayModule, a: Array, hermitian: bool) -> Any:
     name = "torch.linalg.ldl_factor_ex"
-    need_square(name, a)
-    need_float(name, a, "ldl_factor_kernel_cpu", or_empty=True)
+    checks.need_square(name, a)
+    checks.need_float(name, a, "ldl_factor_kernel_cpu", or_empty=True)
     n, batch = a.shape[-1], a.shape[:-2]
     matrices = np.tril(a).reshape(math.prod(batch), n, n)
     both = hermitian and a.dtype.kind == "c"
@@ -139,8 +132,8 @@ def ldl_factor_ex(
     """(LD, pivots, info) of A = LDLᵀ (LDLᴴ where hermitian); D has blocks of one or two."""
     made = ldl_factor_op.function(input, hermitian=hermitian, out=out)
     if check_errors:
-        raise_first("torch.linalg.ldl_factor_ex", made[2], ZERO)
-    return named("linalg_ldl_factor_ex", "LD pivots info", made, out=out)
+        checks.raise_first("torch.linalg.ldl_factor_ex", made[2], ZERO)
+    return checks.named("linalg_ldl_factor_ex", "LD pivots info", made, out=out)
 
 
 @public("linalg.ldl_factor", returns="(Tensor LD, Tensor pivots)")
@@ -150,8 +143,8 @@ def ldl_factor(
     """(LD, pivots) of A = LDLᵀ (LDLᴴ where hermitian); LinAlgError where D has a zero."""
     outs = None if out is None else (*out, input.new_empty(input.shape[:-2], dtype=int32))
     made = ldl_factor_op.function(input, hermitian=hermitian, out=outs)
-    raise_first("torch.linalg.ldl_factor", made[2], ZERO)
-    return named("linalg_ldl_factor", "LD pivots", made[:2], out=out)
+    checks.raise_first("torch.linalg.ldl_factor", made[2], ZERO)
+    return checks.named("linalg_ldl_factor", "LD pivots", made[:2], out=out)
 
 
 def solve_one(ld: Array, pivots: Array, b: Array, hermitian: bool) -> Any:
@@ -187,10 +180,10 @@ def solve_one(ld: Array, pivots: Array, b: Array, hermitian: bool) -> Any:
 
 def _ldl_solve(xp: ArrayModule, ld: Array, pivots: Array, b: Array, hermitian: bool) -> Any:
     name = "torch.linalg.ldl_solve"
-    need_float(name, ld)
-    need_square(name, ld)
+    checks.need_float(name, ld)
+    checks.need_square(name, ld)
     wrap_dim(-2, b.ndim, False)  # whose size is looked up first
-    need_fit(name, ld, b)
+    checks.need_fit(name, ld, b)
     if ld.shape[:-1] != pivots.shape:
         raise RuntimeError(
             f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but "

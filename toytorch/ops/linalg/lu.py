@@ -20,21 +20,9 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state, warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import bfloat16, float16, from_numpy_dtype, int32
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import (
-    BLOCK,
-    empty_of_any_type,
-    identity,
-    named,
-    need_fit,
-    need_float,
-    need_kernel,
-    need_same_dtype,
-    need_square,
-    raise_first,
-    workable,
-)
+from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.triangular import solve_with, triangular
 from toytorch.ops.shaping.rearrange import cat
 
@@ -52,8 +40,8 @@ def lu_kernel(xp: ArrayModule, a: Array, pivot: bool = True) -> tuple[Any, Any, 
     every = xp.arange(x.shape[0])
     pivots = xp.broadcast_to(xp.arange(1, k + 1, dtype=np.int32), (x.shape[0], k)).copy()
     info = xp.zeros(x.shape[0], np.int32)
-    for start in range(0, k, BLOCK):
-        end = min(start + BLOCK, k)
+    for start in range(0, k, checks.BLOCK):
+        end = min(start + checks.BLOCK, k)
         for j in range(start, end):
             if pivot and j + 1 < m:
                 below = x[:, j:, j]
@@ -167,11 +155,11 @@ def _need_two_dims(name: str, a: Array) -> None:
         )
 
 
-@empty_of_any_type
+@checks.empty_of_any_type
 def _lu(xp: ArrayModule, a: Array, pivot: bool) -> Any:
     _need_two_dims("linalg.lu", a)
-    need_kernel("lu_cpu", a, or_empty=True)
-    a = workable(a)
+    checks.need_kernel("lu_cpu", a, or_empty=True)
+    a = checks.workable(a)
     lu, pivots, _ = lu_kernel(xp, a, pivot)
     p = permutation(xp, pivots, a.shape[-2], a.dtype) if pivot else xp.empty(0, a.dtype)
     return p, *split_lu(xp, lu)
@@ -180,7 +168,7 @@ def _lu(xp: ArrayModule, a: Array, pivot: bool) -> Any:
 def _lu_gradient(
     gs: Sequence[Tensor], pivot: bool, result0: Tensor, result1: Tensor, result2: Tensor
 ) -> Any:
-    p = result0 if pivot else identity(result1, result1.shape[-2])
+    p = result0 if pivot else checks.identity(result1, result1.shape[-2])
     return factor_gradient(gs[1], gs[2], p, result1, result2)
 
 
@@ -200,7 +188,7 @@ lu_op = general(
 @public("linalg.lu", returns="(Tensor P, Tensor L, Tensor U)")
 def lu(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, Tensor, Tensor] | None = None) -> Any:
     """(P, L, U) with A = PLU: row exchanges, a unit lower and an upper triangle."""
-    return named("linalg_lu", "P L U", lu_op.function(A, pivot=pivot, out=out), out=out)
+    return checks.named("linalg_lu", "P L U", lu_op.function(A, pivot=pivot, out=out), out=out)
 
 
 ZERO = (
@@ -210,16 +198,16 @@ ZERO = (
 )
 
 
-@empty_of_any_type
+@checks.empty_of_any_type
 def _lu_factor(xp: ArrayModule, a: Array, pivot: bool) -> Any:
     _need_two_dims("torch.lu_factor", a)
-    need_kernel("lu_cpu", a, or_empty=True)
-    return lu_kernel(xp, workable(a), pivot)
+    checks.need_kernel("lu_cpu", a, or_empty=True)
+    return lu_kernel(xp, checks.workable(a), pivot)
 
 
 def _lu_factor_gradient(gs: Any, pivot: bool, result0: Tensor, result1: Tensor) -> Any:
     p, lower, upper = lu_unpack(result0, result1, unpack_pivots=pivot)
-    p = p if pivot else identity(lower, lower.shape[-2])
+    p = p if pivot else checks.identity(lower, lower.shape[-2])
     k = lower.shape[-1]
     return factor_gradient(gs[0][..., :k].tril(-1), gs[0][..., :k, :].triu(), p, lower, upper)
 
@@ -249,8 +237,8 @@ def lu_factor_ex(
     """(LU, pivots, info): `linalg.lu_factor` that reports a zero of U instead of raising."""
     made = lu_factor_op.function(A, pivot=pivot, out=out)
     if check_errors:
-        raise_first("torch.linalg.lu_factor_ex", made[2], ZERO, RuntimeError)
-    return named("linalg_lu_factor_ex", "LU pivots info", made, out=out)
+        checks.raise_first("torch.linalg.lu_factor_ex", made[2], ZERO, RuntimeError)
+    return checks.named("linalg_lu_factor_ex", "LU pivots info", made, out=out)
 
 
 @public("linalg.lu_factor", returns="(Tensor LU, Tensor pivots)")
@@ -258,8 +246,8 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, Tensor] | Non
     """(LU, pivots): L and U of A = PLU in one matrix, and the exchanges for `linalg.lu_solve`."""
     outs = None if out is None else (*out, A.new_empty(A.shape[:-2], dtype=int32))
     made = lu_factor_op.function(A, pivot=pivot, out=outs)
-    raise_first("torch.linalg.lu_factor", made[2], ZERO, RuntimeError)
-    return named("linalg_lu_factor", "LU pivots", made[:2], out=out)
+    checks.raise_first("torch.linalg.lu_factor", made[2], ZERO, RuntimeError)
+    return checks.named("linalg_lu_factor", "LU pivots", made[:2], out=out)
 
 
 @public("lu", method="lu", returns="(Tensor LU, Tensor pivots, Tensor info if get_infos)")
@@ -295,9 +283,7 @@ def _lu_unpack(xp: ArrayModule, lu: Array, pivots: Array, data: bool, order: boo
     return p, *split_lu(xp, lu)
 
 
-def _lu_unpack_gradient(
-    gs: Sequence[Tensor], LU_data_shape: tuple[int, ...], unpack_data: bool
-) -> Any:
+def _lu_unpack_gradient(gs: Sequence[Tensor], LU_data_shape: Sizes, unpack_data: bool) -> Any:
     if not unpack_data:
         return None
     m, n = LU_data_shape[-2:]
@@ -334,7 +320,7 @@ def lu_unpack(
 ) -> Any:
     """(P, L, U) from what `linalg.lu_factor` gives."""
     made = lu_unpack_op.function(LU_data, LU_pivots, unpack_data, unpack_pivots, out=out)
-    return named("lu_unpack", "P L U", made, out=out)
+    return checks.named("lu_unpack", "P L U", made, out=out)
 
 
 def _lu_solve(
@@ -342,12 +328,12 @@ def _lu_solve(
 ) -> Any:
     name = "torch.linalg.lu_solve"
     if from_numpy_dtype(lu.dtype) not in (float16, bfloat16):  # which are refused below
-        need_float(name, lu)
-    need_same_dtype("linalg.lu_solve", lu, b, "LU")
+        checks.need_float(name, lu)
+    checks.need_same_dtype("linalg.lu_solve", lu, b, "LU")
     if pivots.dtype != np.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
-    need_square(name, lu)
-    need_fit("linalg.lu_solve", lu, b, left)
+    checks.need_square(name, lu)
+    checks.need_fit("linalg.lu_solve", lu, b, left)
     if lu.shape[-1] != pivots.shape[-1]:
         raise RuntimeError(
             "linalg.lu_solve: Number of pivots per batch should be same as the "
@@ -358,7 +344,7 @@ def _lu_solve(
             "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the "
             f"same, but got pivots with shape {list(pivots.shape)} instead"
         )
-    need_kernel("linalg.lu_solve_cpu", lu)
+    checks.need_kernel("linalg.lu_solve_cpu", lu)
     if not left:  # XA = B is AᴴXᴴ = Bᴴ
         b, adjoint = b.swapaxes(-1, -2).conj(), not adjoint
     if what := _outside(pivots, lu.shape[-2]):

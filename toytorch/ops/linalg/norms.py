@@ -12,7 +12,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted
 from toytorch.facts import state
 from toytorch.facts.dtype import no_kernel
-from toytorch.facts.hints import Array, ArrayModule, DType, Ints
+from toytorch.facts.hints import Array, ArrayModule, DType, Ints, Sizes
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, pointwise, public
@@ -349,7 +349,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = MODES[0]) 
 EPSILON = 1e-7  # PyTorch's, beside the norm that renorm divides by
 
 
-def _renorm_dims(shape: tuple[int, ...], dim: int) -> list[int]:
+def _renorm_dims(shape: Sizes, dim: int) -> list[int]:
     d = wrap_dim(dim, len(shape))
     return [i for i in range(len(shape)) if i != d]
 

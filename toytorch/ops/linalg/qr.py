@@ -7,16 +7,9 @@ from typing import Any
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.ops.define import general, on_tensors, public
-from toytorch.ops.linalg.checks import (
-    identity,
-    named,
-    need_float,
-    need_kernel,
-    need_matrix,
-    real_diagonal,
-)
+from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.triangular import solve_with
 from toytorch.ops.shaping.rearrange import cat
 
@@ -24,8 +17,8 @@ MODES = ("reduced", "complete", "r")
 
 
 def _qr(xp: ArrayModule, a: Array, mode: str) -> Any:
-    need_matrix("linalg.qr", a)
-    need_float("linalg.qr", a, "geqrf_cpu")
+    checks.need_matrix("linalg.qr", a)
+    checks.need_float("linalg.qr", a, "geqrf_cpu")
     if mode not in MODES:
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' "
@@ -41,13 +34,11 @@ def _qr(xp: ArrayModule, a: Array, mode: str) -> Any:
 def _tall_gradient(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     """[gQ + Q·sym(triu(gR·Rᴴ - Qᴴ·gQ))]·R⁻ᴴ for at least as many rows as columns."""
     x = (gr @ r.mH - q.mH @ gq).triu()
-    x = x + x.mH - real_diagonal(x).diag_embed()
+    x = x + x.mH - checks.real_diagonal(x).diag_embed()
     return solve_with(r.mH, gq + q @ x, False, False)
 
 
-def _qr_gradient(
-    gs: Any, self_shape: tuple[int, ...], mode: str, result0: Any, result1: Any
-) -> Any:
+def _qr_gradient(gs: Any, self_shape: Sizes, mode: str, result0: Any, result1: Any) -> Any:
     m, n = self_shape[-2:]
     if mode == "r":
         raise RuntimeError(
@@ -91,7 +82,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: tuple[Tensor, Tensor] | 
     >>> abs(torch.linalg.qr(torch.tensor([[3.], [4.]])).R)
     tensor([[5.]])
     """
-    return named("linalg_qr", "Q R", qr_op.function(A, mode, out=out), out=out)
+    return checks.named("linalg_qr", "Q R", qr_op.function(A, mode, out=out), out=out)
 
 
 @public("qr", method=True, returns="(Tensor Q, Tensor R)")
@@ -103,7 +94,7 @@ def qr(input: Tensor, some: bool = True, *, out: tuple[Tensor, Tensor] | None = 
         "'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\nQ, R = torch.linalg.qr(A, "
         "'reduced' if some else 'complete')"
     )
-    return named(
+    return checks.named(
         "qr", "Q R", qr_op.function(input, "reduced" if some else "complete", out=out), out=out
     )
 
@@ -114,7 +105,7 @@ def qr(input: Tensor, some: bool = True, *, out: tuple[Tensor, Tensor] | None = 
 def _geqrf(xp: ArrayModule, a: Array) -> Any:
     if a.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    need_kernel("geqrf_cpu", a)
+    checks.need_kernel("geqrf_cpu", a)
     h, tau = xp.linalg.qr(a + 0, "raw")
     return h.swapaxes(-1, -2), tau
 
@@ -140,7 +131,7 @@ geqrf_op = general(
 @public("geqrf", method=True, returns="(Tensor a, Tensor tau)")
 def geqrf(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(a, tau): R in the upper triangle, below it the reflections whose product is Q."""
-    return named("geqrf", "a tau", geqrf_op.function(input, out=out), out=out)
+    return checks.named("geqrf", "a tau", geqrf_op.function(input, out=out), out=out)
 
 
 def reflectors(xp: ArrayModule, a: Array, k: int) -> Any:
@@ -168,6 +159,22 @@ def reflect(xp: ArrayModule, a: Array, tau: Array, c: Array, transpose: bool) ->
     return c - v @ (t @ (h @ c))
 
 
+def _need_one_less(name: str, a: Array, tau: Array) -> None:
+    if a.ndim - tau.ndim != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to "
+            f"{tau.ndim} and input.ndim is equal to {a.ndim}"
+        )
+
+
+def _need_batch(name: str, a: Array, what: str, batch: Sizes) -> None:
+    if a.shape[:-2] != batch:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of {what} to be equal to input.shape[:-2], "
+            f"but got {list(batch)}"
+        )
+
+
 def _householder(xp: ArrayModule, a: Array, tau: Array) -> Any:
     name = "torch.linalg.householder_product"
     if a.ndim < 2:
@@ -181,19 +188,11 @@ def _householder(xp: ArrayModule, a: Array, tau: Array) -> Any:
         raise RuntimeError(
             f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"
         )
-    if a.ndim - tau.ndim != 1:
-        raise RuntimeError(
-            f"{name}: Expected tau to have one dimension less than input, but got "
-            f"tau.ndim equal to {tau.ndim} and input.ndim is equal to {a.ndim}"
-        )
-    if a.shape[:-2] != tau.shape[:-1]:
-        raise RuntimeError(
-            f"{name}: Expected batch dimensions of tau to be equal to "
-            f"input.shape[:-2], but got {list(tau.shape[:-1])}"
-        )
+    _need_one_less(name, a, tau)
+    _need_batch(name, a, "tau", tau.shape[:-1])
     if a.dtype != tau.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype} does not match input dtype {a.dtype}")
-    need_kernel("orgqr_cpu", a)
+    checks.need_kernel("orgqr_cpu", a)
     return reflect(xp, a, tau, xp.eye(m, n, dtype=a.dtype), False)
 
 
@@ -205,7 +204,7 @@ def chain_gradients(g: Any, a: Any, tau: Any, c: Any, transpose: bool) -> tuple[
     """
     k, m = tau.shape[-1], a.shape[-2]
     lower = a[..., :k].tril(-1)
-    v = lower + identity(lower, m, k)
+    v = lower + checks.identity(lower, m, k)
     vectors = [v[..., i : i + 1] for i in range(k)]
     factors = [tau[..., i, None, None] for i in range(k)]
     order = list(reversed(range(k))) if transpose else list(range(k))
@@ -233,7 +232,7 @@ def chain_gradients(g: Any, a: Any, tau: Any, c: Any, transpose: bool) -> tuple[
 
 def _start(a: Any) -> Any:
     """C = I, of which the product keeps the first columns."""
-    return identity(a, *a.shape[-2:]).expand(a.shape)
+    return checks.identity(a, *a.shape[-2:]).expand(a.shape)
 
 
 householder_op = general(
@@ -270,26 +269,14 @@ def _ormqr(xp: ArrayModule, a: Array, tau: Array, c: Array, left: bool, transpos
         raise RuntimeError(
             "torch.ormqr: tau.shape[-1] must be less than or equal to input.shape[-1]"
         )
-    if a.ndim - tau.ndim != 1:
-        raise RuntimeError(
-            "torch.ormqr: Expected tau to have one dimension less than input, but "
-            f"got tau.ndim equal to {tau.ndim} and input.ndim is equal to {a.ndim}"
-        )
+    _need_one_less("torch.ormqr", a, tau)
     if a.ndim != c.ndim:
         raise RuntimeError(
             "torch.ormqr: Expected other to have the same number of dimensions as input, but got "
             f"other.ndim equal to {c.ndim} and input.ndim is equal to {a.ndim}"
         )
-    if a.shape[:-2] != tau.shape[:-1]:
-        raise RuntimeError(
-            "torch.ormqr: Expected batch dimensions of tau to be equal to "
-            f"input.shape[:-2], but got {list(tau.shape[:-1])}"
-        )
-    if a.shape[:-2] != c.shape[:-2]:
-        raise RuntimeError(
-            "torch.ormqr: Expected batch dimensions of other to be equal to "
-            f"input.shape[:-2], but got {list(c.shape[:-2])}"
-        )
+    _need_batch("torch.ormqr", a, "tau", tau.shape[:-1])
+    _need_batch("torch.ormqr", a, "other", c.shape[:-2])
     for label, x in (("tau", tau), ("other", c)):
         if x.dtype != a.dtype:
             raise RuntimeError(
@@ -297,7 +284,7 @@ def _ormqr(xp: ArrayModule, a: Array, tau: Array, c: Array, left: bool, transpos
                 f"dtype, but input has dtype {a.dtype} and {label} has dtype "
                 f"{x.dtype}"
             )
-    need_kernel("ormqr_cpu", a)
+    checks.need_kernel("ormqr_cpu", a)
     if left:
         return reflect(xp, a, tau, c, transpose)
     transposed = reflect(xp, a, tau, c.swapaxes(-1, -2).conj(), not transpose)  # CQ = (QᴴCᴴ)ᴴ

@@ -12,18 +12,11 @@ from toytorch.backends import base
 from toytorch.core.memory_order import columns, row_major
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import (
-    named,
-    need_fit,
-    need_float,
-    need_same_dtype,
-    need_square,
-    raise_first,
-)
+from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.lu import lu_kernel, order_of
 from toytorch.ops.linalg.triangular import triangular
 
@@ -66,8 +59,8 @@ def _at_least_one(xp: ArrayModule, lu: Array, info: Array) -> Any:
 
 def _solve(xp: ArrayModule, a: Array, b: Array, left: bool) -> Any:
     name = "linalg.solve"
-    need_square(name, a)
-    need_same_dtype(name, a, b)
+    checks.need_square(name, a)
+    checks.need_same_dtype(name, a, b)
     vector = is_vector(a.shape, b.shape)
     if vector and not left:
         raise RuntimeError(
@@ -75,8 +68,8 @@ def _solve(xp: ArrayModule, a: Array, b: Array, left: bool) -> Any:
             "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
         )
     b = b[..., None] if vector else b
-    need_fit(name, a, b, left)
-    need_float(name, a, "lu_cpu")
+    checks.need_fit(name, a, b, left)
+    checks.need_float(name, a, "lu_cpu")
     if left:
         x, info = _system(xp, a, b)
     else:
@@ -86,7 +79,7 @@ def _solve(xp: ArrayModule, a: Array, b: Array, left: bool) -> Any:
     return columns(x) if left else row_major(x), info
 
 
-def _right_share(gs: Any, A: Any, B_shape: Sequence[int], left: bool) -> Any:
+def _right_share(gs: Any, A: Any, B_shape: Shape, left: bool) -> Any:
     if not gs[0].numel():
         return gs[0]
     g = gs[0].unsqueeze(-1) if is_vector(A.shape, B_shape) else gs[0]
@@ -95,7 +88,7 @@ def _right_share(gs: Any, A: Any, B_shape: Sequence[int], left: bool) -> Any:
 
 
 def _matrix_share(
-    gs: list[Tensor | None], A: Any, B_shape: tuple[int, ...], left: bool, result0: Tensor
+    gs: list[Tensor | None], A: Any, B_shape: Sizes, left: bool, result0: Tensor
 ) -> Any:
     gb = _right_share(gs, A, B_shape, left)
     if is_vector(A.shape, B_shape):
@@ -128,8 +121,8 @@ def solve_ex(
     """(result, info): `linalg.solve` that reports singular matrices instead of raising."""
     made = solve_op.function(A, B, left=left, out=out)
     if check_errors:
-        raise_first("torch.linalg.solve_ex", made[1], SINGULAR)
-    return named("linalg_solve_ex", "result info", made, out=out)
+        checks.raise_first("torch.linalg.solve_ex", made[1], SINGULAR)
+    return checks.named("linalg_solve_ex", "result info", made, out=out)
 
 
 @public("linalg.solve")
@@ -141,7 +134,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     tensor([1.0000, 0.5000])
     """
     x, info = solve_op.function(A, B, left=left)
-    raise_first("torch.linalg.solve", info, SINGULAR)
+    checks.raise_first("torch.linalg.solve", info, SINGULAR)
     return put_out(x, out, same=True)
 
 
@@ -149,8 +142,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
 
 def _inv(xp: ArrayModule, a: Array) -> Any:
-    need_square("linalg.inv", a)
-    need_float("linalg.inv", a)
+    checks.need_square("linalg.inv", a)
+    checks.need_float("linalg.inv", a)
     try:
         return xp.linalg.inv(a), xp.zeros(a.shape[:-2], np.int32)
     except xp.linalg.LinAlgError:
@@ -179,8 +172,8 @@ def inv_ex(
     """(inverse, info): `linalg.inv` that reports singular matrices instead of raising."""
     made = inv_op.function(A, out=out)
     if check_errors:
-        raise_first("linalg.inv_ex", made[1], NO_INVERSE)
-    return named("linalg_inv_ex", "inverse info", made, out=out)
+        checks.raise_first("linalg.inv_ex", made[1], NO_INVERSE)
+    return checks.named("linalg_inv_ex", "inverse info", made, out=out)
 
 
 @public("inverse", method=True)
@@ -200,7 +193,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     made, info = inv_op.function(A)
     need_type(out, made.dtype)
-    raise_first("linalg.inv", info, NO_INVERSE)
+    checks.raise_first("linalg.inv", info, NO_INVERSE)
     return put_out(made, out, same=True)
 
 
@@ -222,7 +215,7 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
         )
     square = input.reshape(math.prod(end), math.prod(end))
     inverse, info = inv_op.function(square)
-    raise_first("inv", info, NO_INVERSE)
+    checks.raise_first("inv", info, NO_INVERSE)
     return put_out(inverse.reshape((*end, *start)), out)
 
 

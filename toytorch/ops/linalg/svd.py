@@ -13,20 +13,10 @@ from toytorch.core.views import counted
 from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, public
-from toytorch.ops.linalg.checks import (
-    LinAlgError,
-    absent,
-    empty_of_any_type,
-    identity,
-    named,
-    need_float,
-    need_matrix,
-    need_square,
-    workable,
-)
+from toytorch.ops.linalg import checks
 
 NO_END = (
     "{}: The algorithm failed to converge because the input matrix is ill-conditioned or has "
@@ -42,23 +32,23 @@ def _refuse_driver(driver: str | None) -> None:
         )
 
 
-@empty_of_any_type
+@checks.empty_of_any_type
 def _svd(xp: ArrayModule, a: Array, full_matrices: bool) -> Any:
-    need_matrix("linalg.svd", a)
-    need_float("linalg.svd", a, "linalg_svd_cpu", or_empty=True)
+    checks.need_matrix("linalg.svd", a)
+    checks.need_float("linalg.svd", a, "linalg_svd_cpu", or_empty=True)
     try:
-        return tuple(xp.linalg.svd(workable(a), full_matrices))
+        return tuple(xp.linalg.svd(checks.workable(a), full_matrices))
     except xp.linalg.LinAlgError:
         raise no_end("linalg.svd", a) from None
 
 
-def no_end(name: str, a: Array) -> LinAlgError:
+def no_end(name: str, a: Array) -> checks.LinAlgError:
     """What to raise for matrices whose singular values LAPACK does not find."""
     finite = np.isfinite(np.asarray(a)).all((-2, -1))
     if finite.all():
-        return LinAlgError(NO_END.format(name))
+        return checks.LinAlgError(NO_END.format(name))
     batch = f"(Batch element {int(np.argmin(finite.reshape(-1)))}): " if finite.ndim else ""
-    return LinAlgError(
+    return checks.LinAlgError(
         f"linalg.svd: {batch}The algorithm failed to converge because the input matrix contained "
         "non-finite values."
     )
@@ -72,7 +62,7 @@ def skew(x: Tensor) -> Any:
 def differences(values: Tensor) -> Any:
     """E[i, j] = vⱼ - vᵢ, with ones on the diagonal."""
     made = values.unsqueeze(-2) - values.unsqueeze(-1)
-    return made + identity(values, values.shape[-1])
+    return made + checks.identity(values, values.shape[-1])
 
 
 def need_free_phase(product: Tensor, name: str, what: str) -> None:
@@ -96,7 +86,7 @@ def svd_gradient(gu: Tensor, gs: Tensor, gvh: Tensor, u: Tensor, s: Tensor, vh: 
     what of gU (gV) lies outside the space of U (V). (Townsend 2016; complex numbers: Wan and
     Zhang 2019.)
     """
-    no_u, no_v = absent(gu), absent(gvh)
+    no_u, no_v = checks.absent(gu), checks.absent(gvh)
     if no_u and no_v:
         return (u * gs.unsqueeze(-2)) @ vh
     m, n, k = u.shape[-2], vh.shape[-1], s.shape[-1]
@@ -163,15 +153,15 @@ def svd(
     tensor([3., 2.])
     """
     _refuse_driver(driver)
-    return named("linalg_svd", "U S Vh", svd_op.function(A, full_matrices, out=out), out=out)
+    return checks.named("linalg_svd", "U S Vh", svd_op.function(A, full_matrices, out=out), out=out)
 
 
-@empty_of_any_type
+@checks.empty_of_any_type
 def _svdvals(xp: ArrayModule, a: Array) -> Any:
-    need_matrix("linalg.svd", a)
-    need_float("linalg.svd", a, "linalg_svd_cpu", or_empty=True)
+    checks.need_matrix("linalg.svd", a)
+    checks.need_float("linalg.svd", a, "linalg_svd_cpu", or_empty=True)
     try:
-        return xp.linalg.svd(workable(a), compute_uv=False)
+        return xp.linalg.svd(checks.workable(a), compute_uv=False)
     except xp.linalg.LinAlgError:
         raise no_end("linalg.svdvals", a) from None
 
@@ -233,14 +223,14 @@ def svd_legacy(
         made = (u, s, vh.mH)
     if out is not None:
         made = tuple(put_out(t, o, same=True) for t, o in zip(made, out, strict=True))
-    return named("svd", "U S V", made, out=out)
+    return checks.named("svd", "U S V", made, out=out)
 
 
 # -- the pseudo-inverse and the rank --------------------------------------------------------------
 
 
 def tolerance(
-    xp: ArrayModule, s: Array, shape: tuple[int, ...], atol: float | None, rtol: float | None
+    xp: ArrayModule, s: Array, shape: Sizes, atol: float | None, rtol: float | None
 ) -> Any:
     """The size below which singular values count as 0, for each matrix: max(atol, rtol·S₀)."""
     if rtol is None:
@@ -263,7 +253,7 @@ def _pinv(
     if not a.size:
         return xp.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
     if hermitian:
-        need_square("linalg.pinv", a)
+        checks.need_square("linalg.pinv", a)
     if hermitian:
         s, u = xp.linalg.eigh(a)
         vh, size = u.swapaxes(-1, -2).conj(), abs(s)
@@ -347,7 +337,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 def _matrix_rank(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     name = "torch.linalg.matrix_rank"
-    need_matrix(name, a, "input")
+    checks.need_matrix(name, a, "input")
     # The type's own tolerance is asked for where one of the two is not given.
     both = atol is not None and rtol is not None
     if a.size and both and a.dtype.itemsize == 2 and from_numpy_dtype(a.dtype).rank == 2:
@@ -360,7 +350,7 @@ def _matrix_rank(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if not a.size:
         return xp.zeros(a.shape[:-2], "int64")
     if hermitian:
-        need_square("linalg.eigh", a)
+        checks.need_square("linalg.eigh", a)
         s = abs(xp.linalg.eigvalsh(a))
     else:
         try:

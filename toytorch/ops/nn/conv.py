@@ -11,7 +11,6 @@ windows lay); that of W is g·colsᵀ. So three kernels are closed under differe
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any, cast
 
 from toytorch.core.memory_order import has_channels_last, in_format
@@ -19,7 +18,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import channels_last
 from toytorch.facts.dtype import IN_C, no_kernel
-from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
+from toytorch.facts.hints import Array, ArrayModule, Fn, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.ops import flops
 from toytorch.ops.define import general, public, takes_words
@@ -101,9 +100,9 @@ def _convolution_input(
     g: Tensor,
     input_layout: tuple[Sizes, Sizes, int],
     weight: Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     transposed: bool,
     groups: int,
 ) -> Any:
@@ -118,9 +117,9 @@ def gradient_of_input(
     g: Tensor,
     input_shape: Sizes,
     weight: Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     transposed: bool,
     groups: int,
 ) -> Any:
@@ -155,9 +154,9 @@ def gradient_of_weight(
     g: Tensor,
     input: Tensor,
     weight_shape: Sizes,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     transposed: bool,
     groups: int,
 ) -> Any:
@@ -207,24 +206,14 @@ def _weight_gradient(
     return weight_arrays(xp, x, g, kernel, stride, padding, dilation, groups)
 
 
-def _weight_gradient_input(
-    g: Tensor,
-    input_shape: Sizes,
-    grad_output: Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-) -> Any:
-    return gradient_of_input(grad_output, input_shape, g, stride, padding, dilation, False, groups)
-
-
 weight_gradient: Op = general(
     "convolution_backward(Tensor input, Tensor grad_output, int[] kernel_size, int[] stride, "
     "int[] padding, int[] dilation, int groups) -> Tensor",
     _weight_gradient,
     forms="",
-    d_input=_weight_gradient_input,
+    d_input=lambda g, input_shape, grad_output, stride, padding, dilation, groups: (
+        gradient_of_input(grad_output, input_shape, g, stride, padding, dilation, False, groups)
+    ),
     d_grad_output=lambda g, input, grad_output_shape, stride, padding, dilation, groups: _cropped(
         convolution.function(input, g, None, stride, padding, dilation, False, (0,), groups),
         grad_output_shape,
@@ -371,7 +360,7 @@ def convolve(
     weight: Tensor,
     bias: Tensor | None,
     stride: Ints,
-    padding: Ints | str | Sequence[int],
+    padding: Ints | str | Shape,
     dilation: Ints,
     groups: int,
 ) -> Tensor:
@@ -435,104 +424,60 @@ def convolve_transposed(
     return made.squeeze(0) if single else made
 
 
-@public("conv1d", layer=True)
-@takes_words()
-def conv1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints | str = 0,
-    dilation: Ints = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Convolution of (B, C, L) with (O, C/groups, K)."""
-    return convolve(1, input, weight, bias, stride, padding, dilation, groups)
+PLACES = {1: ("L", "K"), 2: ("H, W", "KH, KW"), 3: ("D, H, W", "KD, KH, KW")}
 
 
-@public("conv2d", layer=True)
-def conv2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints | str = 0,
-    dilation: Ints = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Convolution of (B, C, H, W) with (O, C/groups, KH, KW).
+def _of_dims(n: int, name: str, doc: str, function: Fn, layer: bool = False) -> Any:
+    """The function over n dimensions under its public name."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return public(name, layer=layer)(takes_words()(function) if n == 1 else function)
+
+
+def _forward_over(n: int) -> Any:
+    """The convolution over n dimensions.
 
     >>> import toytorch as torch
     >>> conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)).shape
     torch.Size([1, 1, 2, 2])
     """
-    return convolve(2, input, weight, bias, stride, padding, dilation, groups)
+
+    def function(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Ints = 1,
+        padding: Ints | str = 0,
+        dilation: Ints = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        return convolve(n, input, weight, bias, stride, padding, dilation, groups)
+
+    doc = "Convolution of (B, C, {}) with (O, C/groups, {}).".format(*PLACES[n])
+    return _of_dims(n, f"conv{n}d", doc, function, layer=True)
 
 
-@public("conv3d", layer=True)
-def conv3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints | str = 0,
-    dilation: Ints = 1,
-    groups: int = 1,
-) -> Tensor:
-    """Convolution of (B, C, D, H, W) with (O, C/groups, KD, KH, KW)."""
-    return convolve(3, input, weight, bias, stride, padding, dilation, groups)
+def _transposed_over(n: int) -> Any:
+    def function(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
+        groups: int = 1,
+        dilation: Ints = 1,
+    ) -> Tensor:
+        return convolve_transposed(
+            n, input, weight, bias, stride, padding, output_padding, groups, dilation
+        )
+
+    doc = "The gradient of conv{}d as a layer: (B, C, {}) with (C, O/groups, {})."
+    return _of_dims(n, f"conv_transpose{n}d", doc.format(n, *PLACES[n]), function)
 
 
-@public("conv_transpose1d")
-@takes_words()
-def conv_transpose1d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints = 0,
-    output_padding: Ints = 0,
-    groups: int = 1,
-    dilation: Ints = 1,
-) -> Tensor:
-    """The gradient of conv1d as a layer: (B, C, L) with (C, O/groups, K)."""
-    return convolve_transposed(
-        1, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
-
-
-@public("conv_transpose2d")
-def conv_transpose2d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints = 0,
-    output_padding: Ints = 0,
-    groups: int = 1,
-    dilation: Ints = 1,
-) -> Tensor:
-    """The gradient of conv2d as a layer: (B, C, H, W) with (C, O/groups, KH, KW)."""
-    return convolve_transposed(
-        2, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
-
-
-@public("conv_transpose3d")
-def conv_transpose3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Ints = 1,
-    padding: Ints = 0,
-    output_padding: Ints = 0,
-    groups: int = 1,
-    dilation: Ints = 1,
-) -> Tensor:
-    """The gradient of conv3d as a layer: (B, C, D, H, W) with (C, O/groups, KD, KH, KW)."""
-    return convolve_transposed(
-        3, input, weight, bias, stride, padding, output_padding, groups, dilation
-    )
+conv1d, conv2d, conv3d = map(_forward_over, (1, 2, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_transposed_over, (1, 2, 3))
 
 
 @public("conv_tbc")

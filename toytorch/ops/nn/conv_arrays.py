@@ -13,7 +13,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core.memory_order import has_channels_last
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.kernels.copy import in_rows
 from toytorch.kernels.memory_format import with_last
 from toytorch.loops.runtime.jit import SMALLEST
@@ -28,7 +28,7 @@ def _batches(images: int, each: int) -> Any:
     return (slice(i, i + step) for i in range(0, images, step))
 
 
-def _is_pointwise(kernel: Sequence[int], stride: Sequence[int]) -> bool:
+def _is_pointwise(kernel: Shape, stride: Shape) -> bool:
     """Whether the windows are the elements themselves."""
     return all(k == 1 for k in kernel) and all(s == 1 for s in stride)
 
@@ -36,10 +36,10 @@ def _is_pointwise(kernel: Sequence[int], stride: Sequence[int]) -> bool:
 def _columns(
     xp: ArrayModule,
     x: Array,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    out: Sequence[int],
+    kernel: Shape,
+    stride: Shape,
+    dilation: Shape,
+    out: Shape,
     groups: int,
 ) -> Any:
     """The windows of padded images (B, C, …) as matrices (B, groups, C/groups·K, P)."""
@@ -52,12 +52,7 @@ def _columns(
 
 
 def _direct(
-    xp: Any,
-    name: str,
-    volumes: Any,
-    arrays: Sequence[Array],
-    sizes: tuple[Sequence[int], ...],
-    *rest: Any,
+    xp: Any, name: str, volumes: Any, arrays: Sequence[Array], sizes: tuple[Shape, ...], *rest: Any
 ) -> Any:
     """The kernel of that name on images or lines, which are images of height 1, or what `volumes` makes
     of volumes by it; or None."""
@@ -100,18 +95,8 @@ def _flat(a: Array) -> Any:
     return a.swapaxes(1, 2).reshape(-1, a.shape[1], *a.shape[3:])
 
 
-def _volumes(a: Array, images: int) -> Any:
-    """`_flat` undone, in rows."""
-    return in_rows(a.reshape(images, -1, *a.shape[1:]).swapaxes(1, 2))
-
-
 def _volumes_forward(
-    xp: ArrayModule,
-    x: Array,
-    w: Array,
-    sizes: Sequence[Sequence[int]],
-    groups: int,
-    bias: Array | None,
+    xp: ArrayModule, x: Array, w: Array, sizes: Sequence[Shape], groups: int, bias: Array | None
 ) -> Any:
     (s, *stride), (p, *padding), (d, *dilation) = sizes
     out = taps(x.shape[2], w.shape[2], s, p, d)
@@ -119,12 +104,12 @@ def _volumes_forward(
         return None
     images, flat = _slices(xp, x, w.shape[2], s, p, d, out), w.reshape(len(w), -1, *w.shape[3:])
     y = attempt(xp, "convolution", images, flat, stride, padding, dilation, groups, bias)
-    return None if y is None else _volumes(y, len(x))
+    if y is None:
+        return None
+    return in_rows(y.reshape(len(x), -1, *y.shape[1:]).swapaxes(1, 2))  # `_flat` undone
 
 
-def _volumes_input(
-    xp: ArrayModule, g: Array, w: Array, sizes: Sequence[Sequence[int]], groups: int
-) -> Any:
+def _volumes_input(xp: ArrayModule, g: Array, w: Array, sizes: Sequence[Shape], groups: int) -> Any:
     (depth, *size), (s, *stride), (p, *padding), (d, *dilation) = sizes
     if g.dtype.char not in "fd" or not g.size:
         return None
@@ -142,7 +127,7 @@ def _volumes_input(
 
 
 def _volumes_weight(
-    xp: ArrayModule, x: Array, g: Array, sizes: Sequence[Sequence[int]], groups: int
+    xp: ArrayModule, x: Array, g: Array, sizes: Sequence[Shape], groups: int
 ) -> Any:
     (count, *kernel), (s, *stride), (p, *padding), (d, *dilation) = sizes
     if g.dtype.char not in "fd" or not x.size or not g.size:
@@ -166,9 +151,9 @@ def conv_arrays(
     x: Array,
     w: Array,
     bias: Array | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     groups: int,
 ) -> Any:
     """y (B, O, …) of x (B, C, …) and w (O, C/groups, …), plus a bias (O) or None."""
@@ -184,13 +169,7 @@ def conv_arrays(
 
 
 def _multiplied(
-    xp: ArrayModule,
-    x: Array,
-    w: Array,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    xp: ArrayModule, x: Array, w: Array, stride: Shape, padding: Shape, dilation: Shape, groups: int
 ) -> Any:
     """The convolution as products of matrices."""
     kernel, outputs = w.shape[2:], w.shape[0]
@@ -210,9 +189,7 @@ def _multiplied(
     return y
 
 
-def _depthwise(
-    xp: Any, x: Any, w: Any, stride: Sequence[int], dilation: Sequence[int], y: Any
-) -> Any:
+def _depthwise(xp: Any, x: Any, w: Any, stride: Shape, dilation: Shape, y: Any) -> Any:
     """Each channel with a kernel of its own: the sum over the places of the kernel."""
     term = xp.empty_like(y)
     ones = (1,) * (w.ndim - 2)
@@ -228,13 +205,8 @@ def _depthwise(
 
 
 def transposed_sizes(
-    sizes: Sequence[int],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    extra: Sequence[int],
-) -> tuple[int, ...]:
+    sizes: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, extra: Shape
+) -> Sizes:
     """The sizes from which a convolution makes `sizes`."""
     return tuple(
         (n - 1) * s - 2 * p + d * (k - 1) + 1 + e
@@ -246,10 +218,10 @@ def transposed_arrays(
     xp: ArrayModule,
     x: Array,
     w: Array,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    extra: Sequence[int],
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    extra: Shape,
     groups: int,
 ) -> Any:
     """y (B, O, …) of x (B, C, …) and w (C, O/groups, …): every x adds its multiple of a kernel."""
@@ -267,11 +239,11 @@ def _spread(
     xp: ArrayModule,
     x: Array,
     w: Array,
-    sizes: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    extra: Sequence[int],
+    sizes: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    extra: Shape,
     groups: int,
 ) -> Any:
     """The transposed convolution as products of matrices."""
@@ -297,12 +269,7 @@ def _spread(
 
 
 def add_columns(
-    wide: Any,
-    columns: Any,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    out: tuple[int, ...],
+    wide: Any, columns: Any, kernel: Shape, stride: Shape, dilation: Shape, out: Sizes
 ) -> None:
     """Adds windows (B, C, *kernel, *out) where they lie in padded images."""
     for place, at in tap_slices(*map(tuple, (kernel, stride, dilation, out))):
@@ -313,10 +280,10 @@ def weight_arrays(
     xp: ArrayModule,
     x: Array,
     g: Array,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     groups: int,
 ) -> Any:
     """The gradient (O, C/groups, *kernel) of the weight, from x (B, C, …) and g (B, O, …)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from toytorch.core.memory_order import in_memory_order
 from toytorch.core.random import generator_of
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import cpu
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Shape, Sizes
 from toytorch.ops.creation.create import empty_like
 from toytorch.ops.creation.random import drawn
 from toytorch.ops.define import public, watched
@@ -27,7 +26,7 @@ def noise(input: Tensor, p: float, shape: Any = None) -> Any:
 
 
 @watched
-def dropout_factors(input: Tensor, p: float, shape: Sequence[int] | None = None) -> Tensor:
+def dropout_factors(input: Tensor, p: float, shape: Shape | None = None) -> Tensor:
     """0 with probability p and 1/(1 - p) elsewhere, of the input's shape or another."""
     array = input._array
     if input.is_meta or array.__class__ in TABLES or array.dtype.char not in "fd":
@@ -36,14 +35,14 @@ def dropout_factors(input: Tensor, p: float, shape: Sequence[int] | None = None)
     wanted = tuple(input.shape if shape is None else shape)
     where = cpu if array.__class__ is np.ndarray else input.device
 
-    def make(lead: tuple[int, ...]) -> Tensor:
+    def make(lead: Sizes) -> Tensor:
         given = array, (*lead, *wanted), like and not lead, p, where
         return wrap(base.launched("dropout_factors", _factors, *given))
 
     return drawn(make, "bernoulli_")
 
 
-def _factors(array: Array, shape: tuple[int, ...], like: bool, p: float, where: Any) -> Any:
+def _factors(array: Array, shape: Sizes, like: bool, p: float, where: Any) -> Any:
     """The numbers for an array, which lie as it does if they are `like` it."""
     rng = generator_of(where, None)
 

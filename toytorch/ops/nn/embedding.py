@@ -14,7 +14,7 @@ from toytorch.core.op import Op
 from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.node import Node, lost_class
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general, public, watched
@@ -340,7 +340,7 @@ def _of_rows(g: Tensor, which: Tensor, sizes: Tensor, mode: int, firsts: Tensor)
 
 def _of_table(
     gs: Sequence[Any],
-    weight_shape: tuple[int, ...],
+    weight_shape: Sizes,
     indices: Tensor,
     which: Tensor,
     sizes: Tensor,
@@ -361,20 +361,6 @@ def _of_table(
     return dense_backward.function(rows, indices, weight_shape[0], padding_idx, False)
 
 
-def _of_scales(
-    gs: Sequence[Any],
-    weight: Tensor,
-    indices: Tensor,
-    which: Tensor,
-    sizes: Tensor,
-    mode: int,
-    padding_idx: int,
-    result1: Tensor,
-) -> Any:
-    rows = embedding_record.function(weight, indices, padding_idx)
-    return (_of_rows(gs[0], which, sizes, mode, result1) * rows).sum(-1)
-
-
 MEAN, MAXIMUM = 1, 2
 bags_record: Op = general(
     "_embedding_bag(Tensor weight, Tensor indices, Tensor which, Tensor sizes, Tensor? scales, "
@@ -384,7 +370,10 @@ bags_record: Op = general(
     forms="",
     results=(True, False),
     d_weight=_of_table,
-    d_scales=_of_scales,
+    d_scales=lambda gs, weight, indices, which, sizes, mode, padding_idx, result1: (
+        _of_rows(gs[0], which, sizes, mode, result1)
+        * embedding_record.function(weight, indices, padding_idx)
+    ).sum(-1),
     node="EmbeddingBagBackward0",
     fresh=True,
     doc="The sums, means or maxima of the rows of bags, given the bag of each row and their sizes.",

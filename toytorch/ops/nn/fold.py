@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from toytorch.core.memory_order import kept
 from toytorch.core.op import Op
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
 from toytorch.ops.nn.conv_arrays import add_columns
@@ -18,11 +17,7 @@ from toytorch.ops.nn.windows import inner, padded, sizes_text, taps, windows
 
 
 def _plan(
-    size: Sequence[int],
-    kernel: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    stride: Sequence[int],
+    size: Shape, kernel: Shape, dilation: Shape, padding: Shape, stride: Shape
 ) -> tuple[int, ...]:
     """How many windows there are in each direction, or PyTorch's error."""
     for what, values in (("kernel size", kernel), ("dilation", dilation), ("stride", stride)):
@@ -38,12 +33,7 @@ def _plan(
 
 
 def _im2col(
-    xp: ArrayModule,
-    a: Array,
-    kernel: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    stride: Sequence[int],
+    xp: ArrayModule, a: Array, kernel: Shape, dilation: Shape, padding: Shape, stride: Shape
 ) -> Any:
     # Which is where PyTorch finds too few dimensions.
     wrap_dim(2 if a.ndim == 2 and a.shape[1] else 1, a.ndim, wrap_scalar=False)
@@ -68,11 +58,11 @@ def _im2col(
 def _col2im(
     xp: ArrayModule,
     a: Array,
-    size: Sequence[int],
-    kernel: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    stride: Sequence[int],
+    size: Shape,
+    kernel: Shape,
+    dilation: Shape,
+    padding: Shape,
+    stride: Shape,
 ) -> Any:
     if a.ndim not in (2, 3) or 0 in a.shape[a.ndim - 2 :]:
         raise RuntimeError(

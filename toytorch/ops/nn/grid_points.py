@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Shape
 from toytorch.ops.shaping.rearrange import stack
 
 if TYPE_CHECKING:
@@ -32,11 +33,6 @@ class Neighbour(NamedTuple):
     def weight(self, *by: int) -> Any:
         """The weight of points (N, P), differentiated by the coordinates of some dimensions."""
         return math.prod(part[by.count(d)] for d, part in enumerate(self.parts))
-
-
-def _unnormalized(x: Tensor, size: int, align_corners: bool) -> Any:
-    """Coordinates in elements."""
-    return (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
 
 
 def _held(x: Tensor, size: int, padding: int, align_corners: bool, n: int) -> tuple[Any, Any]:
@@ -81,7 +77,7 @@ def _along(
     """(place, weight, its derivatives) of the neighbours along a dimension, for coordinates (N, P);
     and how many elements a unit of the grid is."""
     unit: Any = (size - 1) / 2 if align_corners else size / 2
-    x = _unnormalized(x, size, align_corners)
+    x = (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2  # in elements
     if mode != 2:
         x, speed = _held(x, size, padding, align_corners, n)
         unit = unit * speed
@@ -104,7 +100,7 @@ def _along(
 class Points:
     """The neighbours of a grid's points (N, *out, n) in images of some sizes."""
 
-    def __init__(self, grid: Tensor, sizes: Sequence[int], how: How) -> None:
+    def __init__(self, grid: Tensor, sizes: Shape, how: How) -> None:
         n = len(sizes)
         self.sizes, self.shape = tuple(sizes), tuple(grid.shape)
         along = [

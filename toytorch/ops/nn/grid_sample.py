@@ -6,7 +6,7 @@ The coordinates of a grid run from -1 to 1 across the image, the last one (width
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from toytorch.core import dispatch
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap_result
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.hints import Args, Array, ArrayModule, DType, Fn, Shape, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.at_once import taken
 from toytorch.ops.batching import spread
@@ -31,9 +31,7 @@ PADDING = {"zeros": 0, "border": 1, "reflection": 2}
 # -- records --------------------------------------------------------------------------------------
 
 
-def _check(
-    name: str, shape: tuple[int, ...], grid: tuple[int, ...], n: int | None, mode: int
-) -> None:
+def _check(name: str, shape: Sizes, grid: tuple[int, ...], n: int | None, mode: int) -> None:
     n = n or (3 if len(shape) == 5 else 2)
     for dims in (shape, grid):
         wrap_dim(0, len(dims), wrap_scalar=False)
@@ -86,7 +84,7 @@ def _check_all(
         raise RuntimeError(f"expected scalar type {kind.legacy} but found {other.legacy}")
 
 
-def _forward(n: int | None) -> Callable[..., Any]:
+def _forward(n: int | None) -> Fn:
     def forward(
         xp: ArrayModule, a: Array, grid: Array, mode: int, padding: int, corners: bool
     ) -> Any:
@@ -124,7 +122,7 @@ def _backward(
     return tuple(xp.ascontiguousarray(t._array) for t in made)
 
 
-def _folded(op: Op, args: tuple[Any, ...], full: Callable[..., Any], size: int) -> Any:
+def _folded(op: Op, args: Args, full: Fn, size: int) -> Any:
     """A batch of batches is one batch."""
     flat = [spread(a, full, size).flatten(0, 1) if isinstance(a, Tensor) else a for a in args]
     made = dispatch.call(op, tuple(flat))
@@ -250,19 +248,19 @@ def base_line(count: int, align_corners: bool, kind: str) -> Any:
 
 
 @functools.lru_cache(16)
-def base_grid(sizes: tuple[int, ...], align_corners: bool, kind: str) -> Any:
+def base_grid(sizes: Sizes, align_corners: bool, kind: str) -> Any:
     """The points (1, all, n + 1) of a grid that nothing moves, with a 1 after their coordinates."""
     lines = [base_line(s, align_corners, kind) for s in sizes]
     points = np.stack([*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(sizes)], -1)
     return points.reshape(1, -1, len(sizes) + 1).astype(kind)
 
 
-def _base(xp: ArrayModule, like: Array, size: Sequence[int], align_corners: bool) -> Any:
+def _base(xp: ArrayModule, like: Array, size: Shape, align_corners: bool) -> Any:
     points = xp.asarray(base_grid(tuple(size[2:]), align_corners, like.dtype.char))
     return xp.broadcast_to(points, (like.shape[0], *points.shape[1:]))
 
 
-def _affine_grid(xp: ArrayModule, theta: Array, size: Sequence[int], align_corners: bool) -> Any:
+def _affine_grid(xp: ArrayModule, theta: Array, size: Shape, align_corners: bool) -> Any:
     if len(size) not in (4, 5):
         raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
     n = len(size) - 2
@@ -276,9 +274,7 @@ def _affine_grid(xp: ArrayModule, theta: Array, size: Sequence[int], align_corne
     return made.reshape(theta.shape[0], *size[2:], n)
 
 
-def _affine_grid_backward(
-    xp: ArrayModule, g: Array, size: Sequence[int], align_corners: bool
-) -> Any:
+def _affine_grid_backward(xp: ArrayModule, g: Array, size: Shape, align_corners: bool) -> Any:
     flat = g.reshape(g.shape[0], -1, len(size) - 2)
     base = _base(xp, g, size, align_corners)
     return stacked(xp, base.swapaxes(1, 2), flat).swapaxes(1, 2)

@@ -16,7 +16,7 @@ from toytorch.facts import state
 from toytorch.facts.device import channels_last as last_format
 from toytorch.facts.device import channels_last_3d as last_volumes
 from toytorch.facts.device import contiguous_format
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.facts.size import wrap_dim
 from toytorch.kernels.memory_format import channels_last
 from toytorch.ops.at_once import at_once, taken
@@ -36,12 +36,7 @@ from toytorch.ops.nn.windows import sizes_text
 
 
 def _layer_norm(
-    xp: ArrayModule,
-    a: Array,
-    shape: Sequence[int],
-    weight: Array | None,
-    bias: Array | None,
-    eps: float,
+    xp: ArrayModule, a: Array, shape: Shape, weight: Array | None, bias: Array | None, eps: float
 ) -> Any:
     shape = tuple(shape)
     lead = a.shape[: a.ndim - len(shape)]
@@ -106,7 +101,7 @@ def check_layer(a: Array, shape: Any, *parameters: Any, begin: str = "*, ") -> N
         )
 
 
-def last_dims(normalized_shape: Sequence[int]) -> list[int]:
+def last_dims(normalized_shape: Shape) -> list[int]:
     return list(range(-len(normalized_shape), 0))
 
 
@@ -122,7 +117,7 @@ def _narrow(made: Tensor, like: Tensor) -> Tensor:
 def _layer_norm_input(
     gs: Sequence[Tensor],
     input: Tensor,
-    normalized_shape: Sequence[int],
+    normalized_shape: Shape,
     weight: Tensor | None,
     eps: float,
     result1: Tensor,
@@ -146,7 +141,7 @@ def _layer_norm_input(
 def _layer_norm_weight(
     gs: Sequence[Tensor],
     input: Tensor,
-    normalized_shape: Sequence[int],
+    normalized_shape: Shape,
     eps: float,
     result1: Tensor,
     result2: Tensor,
@@ -163,7 +158,7 @@ def _layer_norm_weight(
 def _layer_norm_at_once(
     gs: Sequence[Tensor],
     input: Tensor,
-    normalized_shape: Sequence[int],
+    normalized_shape: Shape,
     result1: Tensor,
     result2: Tensor,
     work: dict[Any, Any],
@@ -178,7 +173,7 @@ def _layer_norm_at_once(
 def _layer_norm_bias(
     gs: Sequence[Tensor],
     input: Tensor,
-    normalized_shape: Sequence[int],
+    normalized_shape: Shape,
     bias: Tensor,  # which PyTorch saves
     result1: Tensor,
     result2: Tensor,
@@ -210,7 +205,7 @@ native_layer_norm = general(
 @public("layer_norm")
 def layer_norm(
     input: Tensor,
-    normalized_shape: Sequence[int],
+    normalized_shape: Shape,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
@@ -245,11 +240,7 @@ def _mixed(input: Tensor, *parameters: Tensor | None) -> bool:
 
 @public("native_layer_norm")
 def layer_norm_and_statistics(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
+    input: Tensor, normalized_shape: Shape, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`layer_norm`, the means and the reciprocals of the deviations."""
     made, mean, rstd = _normalised(input, normalized_shape, weight, bias, eps)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.views import of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.at_once import at_once
@@ -184,7 +183,7 @@ nll_loss = general(
 def _nll_backward(
     xp: ArrayModule,
     g: Array,
-    shape: Sequence[int],
+    shape: Shape,
     target: Array,
     weight: Array | None,
     ignore: int,

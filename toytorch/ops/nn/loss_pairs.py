@@ -7,7 +7,7 @@ gradient of x is g·∂ℓ/∂x, divided by the number of elements for the mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import beside, wrap
 from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote_types
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
 from toytorch.ops.at_once import at_once
 from toytorch.ops.define import general, watched
@@ -102,7 +102,7 @@ def same_type(x: Any, t: Any) -> None:
 def _loss(
     name: str,
     params: str,
-    kernel: Callable[..., Any],
+    kernel: Fn,
     kernel_name: str,
     doc: str,
     first: bool = False,
@@ -261,10 +261,6 @@ def _cross_entropy_gradient(
     return share(g, _weighted(slope, weight), reduction)
 
 
-def _cross_entropy_target(self: Tensor, weight: Tensor | None) -> Any:
-    return _weighted((-self).log1p() - self.log(), weight)
-
-
 cross_entropy_of_two = _loss(
     "binary_cross_entropy",
     ", Tensor? weight=None",
@@ -277,7 +273,7 @@ cross_entropy_of_two = _loss(
         g, self, target, weight, reduction
     ),
     d_target=lambda g, self, weight, reduction: share(
-        g, _cross_entropy_target(self, weight), reduction
+        g, _weighted((-self).log1p() - self.log(), weight), reduction
     ),
 )
 

@@ -6,7 +6,6 @@ Pads are written as PyTorch writes them: pairs (before, after) from the last dim
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,13 @@ from toytorch.core.memory_order import assign, copied, has_channels_last, in_row
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
 from toytorch.facts.dtype import no_kernel
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Fn, Shape, Sizes
 from toytorch.ops.define import general
 from toytorch.ops.nn.linear_maps import Map, apply_all, picked, tied
 from toytorch.ops.nn.windows import sizes_text
 
 
-def _constant_pad(xp: ArrayModule, a: Array, pad: Sequence[int], value: float) -> Any:
+def _constant_pad(xp: ArrayModule, a: Array, pad: Shape, value: float) -> Any:
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) // 2 > a.ndim:
@@ -88,7 +87,7 @@ def _around(size: int, before: int, after: int) -> Any:
     return low + steps % max(high - low, 1)
 
 
-def _maps(places: Callable[..., Any], sizes: tuple[int, ...], pad: Sequence[int]) -> list[Map]:
+def _maps(places: Fn, sizes: Sizes, pad: Shape) -> list[Map]:
     """For each padded dimension, the places that its elements come from."""
     n = len(pad) // 2
     return [
@@ -97,7 +96,7 @@ def _maps(places: Callable[..., Any], sizes: tuple[int, ...], pad: Sequence[int]
     ]
 
 
-def _check_reflection(a: Array, pad: Sequence[int], name: str) -> None:
+def _check_reflection(a: Array, pad: Shape, name: str) -> None:
     n = len(pad) // 2
     for k in range(n):
         d, before, after = a.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
@@ -109,7 +108,7 @@ def _check_reflection(a: Array, pad: Sequence[int], name: str) -> None:
             )
 
 
-def _check_circular(a: Array, pad: tuple[int, ...], name: str) -> None:
+def _check_circular(a: Array, pad: Sizes, name: str) -> None:
     for k in range(len(pad) // 2):
         d, before, after = a.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
         if before > a.shape[d] or after > a.shape[d]:
@@ -118,7 +117,7 @@ def _check_circular(a: Array, pad: tuple[int, ...], name: str) -> None:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
 
 
-def _check_sizes(a: Array, pad: Sequence[int]) -> None:
+def _check_sizes(a: Array, pad: Shape) -> None:
     n = len(pad) // 2
     if a.ndim not in (n + 1, n + 2) or not all(a.shape[-n - 1 :]):
         raise RuntimeError(
@@ -127,7 +126,7 @@ def _check_sizes(a: Array, pad: Sequence[int]) -> None:
         )
 
 
-def _made_sizes(a: Array, pad: Sequence[int]) -> None:
+def _made_sizes(a: Array, pad: Shape) -> None:
     n = len(pad) // 2
     sizes = [a.shape[a.ndim - 1 - k] + pad[2 * k] + pad[2 * k + 1] for k in range(n)]
     if min(sizes) < 1:
@@ -137,12 +136,12 @@ def _made_sizes(a: Array, pad: Sequence[int]) -> None:
         raise RuntimeError(f"input ({was}) is too small. Calculated output {now}")
 
 
-def narrow(pad: Sequence[int]) -> bool:
+def narrow(pad: Shape) -> bool:
     """Whether a border has few enough lines to be copied one by one, round a block."""
     return bool(min(pad) >= 0 and sum(pad) <= 32)
 
 
-def _lines(maps: list[Map], pad: Sequence[int], ndim: int) -> list[tuple[Any, Any]]:
+def _lines(maps: list[Map], pad: Shape, ndim: int) -> list[tuple[Any, Any]]:
     """The lines of the border and the lines they repeat, as indices: dimension by dimension."""
     found = []
     for k, m in enumerate(maps):
@@ -154,7 +153,7 @@ def _lines(maps: list[Map], pad: Sequence[int], ndim: int) -> list[tuple[Any, An
     return found
 
 
-def _inner(maps: list[Map], pad: Sequence[int], ndim: int) -> tuple[Any, ...]:
+def _inner(maps: list[Map], pad: Shape, ndim: int) -> tuple[Any, ...]:
     """Where the tensor itself lies inside its border."""
     n = len(maps)
     return (slice(None),) * (ndim - n) + tuple(
@@ -163,9 +162,7 @@ def _inner(maps: list[Map], pad: Sequence[int], ndim: int) -> tuple[Any, ...]:
 
 
 @functools.lru_cache(256)
-def _frame(
-    places: Callable[..., Any], sizes: tuple[int, ...], pad: tuple[int, ...]
-) -> tuple[Any, Any, Any]:
+def _frame(places: Fn, sizes: Sizes, pad: Sizes) -> tuple[Any, Any, Any]:
     """The shape with a border, where the tensor itself lies in it, and the lines around that."""
     maps = _maps(places, sizes, pad)
     shape = (*sizes[: len(sizes) - len(maps)], *(len(m.places) for m in maps))
@@ -194,7 +191,7 @@ def _unframed(g: Array, frame: tuple[Any, Any, Any]) -> Any:
 def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = "") -> Op:
     """A record that pads with elements of the tensor, and its derivative."""
 
-    def forward(xp: ArrayModule, a: Array, pad: Sequence[int]) -> Any:
+    def forward(xp: ArrayModule, a: Array, pad: Shape) -> Any:
         if places is not _around:
             _check_sizes(a, pad)
         if check is not None:
@@ -207,7 +204,7 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
             return _framed(xp, a, _frame(places, tuple(a.shape), tuple(pad)))
         return apply_all(xp, a, _maps(places, a.shape, pad))
 
-    def backward(xp: ArrayModule, g: Array, shape: tuple[int, ...], pad: Sequence[int]) -> Any:
+    def backward(xp: ArrayModule, g: Array, shape: Sizes, pad: Shape) -> Any:
         if narrow(pad):
             return _unframed(g, _frame(places, tuple(shape), tuple(pad)))
         return apply_all(xp, g, _maps(places, shape, pad), transposed=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.facts.dtype import no_kernel
-from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
+from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.kernels.memory_format import channels_last, in_order
 from toytorch.ops.define import general
@@ -88,10 +87,10 @@ def out_sizes(
     name: str,
     shape: Sizes,
     n: int,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
     ceil_mode: bool,
 ) -> Sizes:
     """The sizes a pool makes, or PyTorch's error."""
@@ -277,11 +276,11 @@ MAX = {n: _max_pool(n) for n in (2, 3)}
 
 @functools.lru_cache(256)
 def factors(
-    sizes: Sequence[int],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    out: Sequence[int],
+    sizes: Shape,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    out: Shape,
     include: bool,
     divisor: int | None,
 ) -> Any:
@@ -442,7 +441,7 @@ PUT = {n: _put_record(n) for n in (2, 3)}
 
 
 def _adaptive_max(n: int) -> Op:
-    def forward(xp: ArrayModule, a: Array, out: Sequence[int]) -> Any:
+    def forward(xp: ArrayModule, a: Array, out: Shape) -> Any:
         _need(f"adaptive_max_pool{n}d", a, "f")
         if n == 2 and a.__class__ is np.ndarray and a.flags.c_contiguous:
             quick = of_windows(a.shape, a.dtype.char, tuple(out))
@@ -472,9 +471,7 @@ ADAPTIVE_MAX = {n: _adaptive_max(n) for n in (2, 3)}
 
 
 def _fractional_max(n: int) -> Op:
-    def forward(
-        xp: ArrayModule, a: Array, kernel: Sequence[int], out: Sequence[int], samples: Array
-    ) -> Any:
+    def forward(xp: ArrayModule, a: Array, kernel: Shape, out: Shape, samples: Array) -> Any:
         _need(f"fractional_max_pool{n}d", a, "f")
         names = ("time", "height", "width")[-n:]
         for what, size, k, o in zip(names, a.shape[-n:], kernel, out):
@@ -506,7 +503,7 @@ def _fractional_max(n: int) -> Op:
 FRACTIONAL_MAX = {n: _fractional_max(n) for n in (2, 3)}
 
 
-def need_sizes(n: int, out: Sequence[int]) -> None:
+def need_sizes(n: int, out: Shape) -> None:
     """Refuses sizes of a result that are too few or too many, or below 0."""
     if len(out) != n:
         words = (
@@ -524,7 +521,7 @@ def need_sizes(n: int, out: Sequence[int]) -> None:
 
 
 def _max_unpool(n: int) -> Op:
-    def forward(xp: ArrayModule, a: Array, indices: Array, out: Sequence[int]) -> Any:
+    def forward(xp: ArrayModule, a: Array, indices: Array, out: Shape) -> Any:
         alert_not_deterministic(f"max_unpooling{n}d_forward_out")
         if n == 2:  # of volumes, the dimensions are asked for first
             need_sizes(n, out)

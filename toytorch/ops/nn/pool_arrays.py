@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.base import attempt
-from toytorch.facts.hints import Array, ArrayModule, Sizes
+from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.ops.nn.linear_maps import Map
 
 
@@ -33,11 +33,11 @@ def lowest(kind: np.dtype[Any]) -> Any:
 def max_arrays(
     xp: ArrayModule,
     a: Array,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    out: Sequence[int],
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    out: Shape,
 ) -> tuple[Any, Any]:
     """The maxima of windows, and their places in the flattened image."""
     sizes, window, steps, border, apart, made = map(
@@ -76,12 +76,7 @@ def taps_of(
 
 
 def reached(
-    place: Sizes,
-    sizes: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    out: Sequence[int],
+    place: Sizes, sizes: Shape, stride: Shape, padding: Shape, dilation: Shape, out: Shape
 ) -> tuple[Any, Any]:
     """What all windows see at one place of the kernel, and which windows those are.
 
@@ -177,7 +172,7 @@ def bin_places(size: int, out: int) -> Any:
     )
 
 
-def adaptive_max_arrays(xp: ArrayModule, a: Array, out: Sequence[int]) -> tuple[Any, Any]:
+def adaptive_max_arrays(xp: ArrayModule, a: Array, out: Shape) -> tuple[Any, Any]:
     """The maxima of even bins, and their places in the flattened image."""
     sizes = a.shape[-len(out) :]
     table = adaptive_table(tuple(sizes), tuple(out))
@@ -220,12 +215,7 @@ def put_flat(xp: ArrayModule, g: Array, places: Array, sizes: Sequence[int], dis
 
 @functools.lru_cache(256)
 def average_maps(
-    sizes: Sequence[int],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    out: Sequence[int],
-    include_pad: bool,
+    sizes: Shape, kernel: Shape, stride: Shape, padding: Shape, out: Shape, include_pad: bool
 ) -> tuple[tuple[Map, ...], tuple[Any, ...]]:
     """For each dimension the sums over its windows, and by how much each is to be divided."""
     maps, counts = [], []
@@ -253,7 +243,7 @@ def fractional_starts(xp: ArrayModule, samples: Array, size: int, out: int, kern
 
 
 def fractional_max_arrays(
-    xp: ArrayModule, a: Array, kernel: Sequence[int], out: Sequence[int], samples: Array
+    xp: ArrayModule, a: Array, kernel: Shape, out: Shape, samples: Array
 ) -> tuple[Any, Any]:
     """The maxima of windows with pseudo-random steps, and their places in the flattened image."""
     n, sizes = len(out), a.shape[-len(out) :]

@@ -11,7 +11,7 @@ from toytorch.backends.base import attempt
 from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Array, ArrayModule, Ints
+from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn import linear_maps
@@ -22,7 +22,7 @@ from toytorch.ops.nn.windows import checked_gradient, sizes_text
 AXES = {1: "W", 2: "HW", 3: "DHW"}
 
 
-def _check(a: Array, out: tuple[int, ...], n: int) -> None:
+def _check(a: Array, out: Sizes, n: int) -> None:
     """Raises PyTorch's errors."""
     if len(out) != n:
         raise RuntimeError(f"It is expected output_size equals to {n}, but got size {len(out)}")
@@ -48,10 +48,7 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
     """
 
     def maps(
-        sizes: tuple[int, ...],
-        out: tuple[int, ...],
-        align_corners: bool,
-        scales: tuple[float, ...] | None,
+        sizes: Sizes, out: Sizes, align_corners: bool, scales: tuple[float, ...] | None
     ) -> Any:
         return [
             map_of(size, int(to), align_corners, scale)
@@ -59,11 +56,7 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
         ]
 
     def forward(
-        xp: ArrayModule,
-        a: Array,
-        out: tuple[int, ...],
-        align_corners: bool,
-        scales: tuple[float, ...] | None,
+        xp: ArrayModule, a: Array, out: Sizes, align_corners: bool, scales: tuple[float, ...] | None
     ) -> Any:
         _check(a, out, n)
         if a.dtype.kind != "f" and a.dtype.char != "B":
@@ -81,8 +74,8 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
     def backward(
         xp: ArrayModule,
         g: Array,
-        out: tuple[int, ...],
-        shape: tuple[int, ...],
+        out: Sizes,
+        shape: Sizes,
         align_corners: bool,
         scales: tuple[float, ...] | None,
     ) -> Any:
@@ -164,10 +157,10 @@ bicubic_antialias = _resampler(
 
 
 def _adaptive_average(n: int) -> Op:
-    def maps(sizes: tuple[int, ...], out: tuple[int, ...]) -> Any:
+    def maps(sizes: Sizes, out: Sizes) -> Any:
         return [linear_maps.averages(size, int(to)) for size, to in zip(sizes[-n:], out)]
 
-    def forward(xp: ArrayModule, a: Array, out: tuple[int, ...]) -> Any:
+    def forward(xp: ArrayModule, a: Array, out: Sizes) -> Any:
         if a.dtype.kind != "f" and (a.size or n == 3):
             raise NotImplementedError(
                 f"\"adaptive_avg_pool{n}d\" not implemented for '{type_name(a)}'"
@@ -220,7 +213,7 @@ def adaptive_sizes(
     output_size: Sequence[int | None] | int | None,
     n: int,
     of_nothing: bool = False,
-) -> tuple[int, ...]:
+) -> Sizes:
     """The sizes an adaptive pool makes; None keeps a dimension, `of_nothing` lets all of them be 0."""
     sizes = (
         (output_size,) * n

@@ -14,15 +14,13 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.device import channels_last as last_format
 from toytorch.facts.device import channels_last_3d as last_volumes
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.ops.at_once import at_once, taken
 from toytorch.ops.define import general, public
 from toytorch.ops.nn.layer_norm import check_layer, last_dims, sum_lead
 
 
-def _rms_norm(
-    xp: ArrayModule, a: Array, shape: Sequence[int], weight: Array | None, eps: float
-) -> Any:
+def _rms_norm(xp: ArrayModule, a: Array, shape: Shape, weight: Array | None, eps: float) -> Any:
     dims = tuple(range(a.ndim - len(shape), a.ndim))
     lead = a.shape[: dims[0]] + (1,) * len(dims)
     if not a.size:
@@ -37,7 +35,7 @@ def _rms_norm(
 def _of_input(
     gs: Sequence[Tensor],
     input: Tensor,
-    normalized_shape: Sequence[int],
+    normalized_shape: Shape,
     weight: Tensor | None,
     eps: float,
     result1: Tensor,
@@ -55,7 +53,7 @@ def _of_input(
 def _of_weight(
     gs: Sequence[Tensor],
     input: Tensor,
-    normalized_shape: Sequence[int],
+    normalized_shape: Shape,
     eps: float,
     result1: Tensor,
     work: dict[Any, Any],
@@ -89,10 +87,7 @@ fused = general(
 
 @public("rms_norm")
 def rms_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    eps: float | None = None,
+    input: Tensor, normalized_shape: Shape, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
     """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019.
 

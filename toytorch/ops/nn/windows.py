@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
+from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def taps(size: int, kernel: int, stride: int, pad: int, dilation: int = 1) -> in
     return (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
 
 
-def padded(xp: ArrayModule, a: Array, pads: Sequence[int], value: int = 0) -> Any:
+def padded(xp: ArrayModule, a: Array, pads: Shape, value: int = 0) -> Any:
     """The array with a border of `pads` elements on both sides of its last dimensions."""
     n = len(pads)
     if not any(pads):
@@ -59,12 +58,7 @@ def inner(a: Any, pads: Any) -> Any:
 
 
 def windows(
-    xp: ArrayModule,
-    a: Array,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    out: Sequence[int],
+    xp: ArrayModule, a: Array, kernel: Shape, stride: Shape, dilation: Shape, out: Shape
 ) -> Any:
     """A view (…, *kernel, *out) of all windows of an array (…, *sizes), without a copy."""
     n = len(kernel)
@@ -101,6 +95,6 @@ def checked_gradient(g: Tensor, name: str) -> Tensor:
     return g
 
 
-def sizes_text(shape: Sequence[int]) -> str:
+def sizes_text(shape: Shape) -> str:
     """A shape as error messages write it: [2, 3]."""
     return str([int(n) for n in shape])

@@ -9,7 +9,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt, counting, reduced, taken
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
-from toytorch.facts.hints import Array, ArrayModule, Ints
+from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import aten_words, named_dims
 from toytorch.ops.define import reduction
@@ -191,7 +191,7 @@ def _with_indices(name: str) -> Any:
 
 
 def back_to_place(
-    gs: Sequence[Tensor], self_shape: tuple[int, ...], dim: int, keepdim: bool, result1: Tensor
+    gs: Sequence[Tensor], self_shape: Sizes, dim: int, keepdim: bool, result1: Tensor
 ) -> Any:
     """The gradient of one element of each row, put where it was."""
     return scattered.function(gs[0], self_shape, dim, result1)

@@ -14,7 +14,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.write import c_name
 from toytorch.facts import dtype as types
 from toytorch.facts import state
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.ops.creation import create
 from toytorch.ops.define import public, watched
 from toytorch.ops.named_results import result_class
@@ -148,7 +148,7 @@ def _edges(
     return edges
 
 
-def _weights(name: str, input: Tensor, weight: Tensor | None, shape: tuple[int, ...]) -> Any:
+def _weights(name: str, input: Tensor, weight: Tensor | None, shape: Sizes) -> Any:
     if weight is None:
         return None
     if weight.dtype is not input.dtype:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
-from toytorch.facts.hints import DType, Ints
+from toytorch.facts.hints import DType, Fn, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public
 from toytorch.ops.indexing.by_index import where
@@ -69,6 +70,13 @@ def _wide(input: Tensor, dtype: DType | None) -> Any:
     return dtype or (types.int64 if input.dtype.rank < 2 else input.dtype)
 
 
+def _published(name: str, function: Fn, doc: str) -> Any:
+    """A function of `torch.masked` that another one has made."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return public(f"masked.{name}", tensor_first=False)(function)
+
+
 # -- sums and products ----------------------------------------------------------------------------
 
 
@@ -110,22 +118,17 @@ def prod(
     return result
 
 
-@public("masked.cumsum", tensor_first=False)
-def cumsum(
-    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """Running sum of the elements that the mask shows."""
-    kind = dtype or input.dtype
-    return _filled(input, mask, 0).cumsum(dim, dtype=kind).to(kind)
+def _running(name: str, what: str, neutral: int) -> Any:
+    def function(
+        input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        kind = dtype or input.dtype
+        return getattr(_filled(input, mask, neutral), name)(dim, dtype=kind).to(kind)
+
+    return _published(name, function, f"Running {what} of the elements that the mask shows.")
 
 
-@public("masked.cumprod", tensor_first=False)
-def cumprod(
-    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """Running product of the elements that the mask shows."""
-    kind = dtype or input.dtype
-    return _filled(input, mask, 1).cumprod(dim, dtype=kind).to(kind)
+cumsum, cumprod = _running("cumsum", "sum", 0), _running("cumprod", "product", 1)
 
 
 # -- extremes -------------------------------------------------------------------------------------
@@ -145,9 +148,7 @@ def _extreme(name: str, sign: int) -> Any:
         made = getattr(filled, name)(over, bool(keepdim))
         return made.to(dtype or input.dtype)  # of places too, as PyTorch
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}` of the elements that the mask shows."
-    return public(f"masked.{name}", tensor_first=False)(function)
+    return _published(name, function, f"`{name}` of the elements that the mask shows.")
 
 
 amax, amin = _extreme("amax", 1), _extreme("amin", -1)
@@ -241,59 +242,37 @@ def mean(
     return total / _shown(input, dim, bool(keepdim), mask)
 
 
-def _deviation(
-    input: Tensor,
-    dim: Ints | None,
-    unbiased: bool | None,
-    correction: int | None,
-    keepdim: bool,
-    dtype: DType | None,
-    mask: Tensor | None,
-) -> Any:
-    """Σ(x - mean)²/(n - correction) of the elements that the mask shows."""
-    if unbiased is not None and correction is not None:
-        raise AssertionError("Only one of unbiased and correction may be given")
-    if correction is None:
-        correction = 0 if unbiased is False else 1
-    kind = dtype or (input.dtype if input.dtype.rank > 1 else types.float32)
-    work = kind if kind.rank > 1 else types.float32
-    total = sum(input, dim, keepdim=True, dtype=kind, mask=mask)
-    centred = input - total / _shown(input, dim, True, mask)
-    squares = centred * centred.conj() if centred.dtype.is_complex else centred * centred
-    count = _shown(input, dim, bool(keepdim), mask)
-    degrees = (count - correction).clamp(min=0) if correction else count
-    spread = sum(squares, dim, keepdim=keepdim, dtype=work, mask=mask)
-    return (spread / degrees).to(kind)
+def _deviation(name: str, what: str, root: bool) -> Any:
+    def function(
+        input: Tensor,
+        dim: Ints | None = None,
+        unbiased: bool | None = None,
+        *,
+        correction: int | None = None,
+        keepdim: bool = False,
+        dtype: DType | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        if unbiased is not None and correction is not None:
+            raise AssertionError("Only one of unbiased and correction may be given")
+        if correction is None:
+            correction = 0 if unbiased is False else 1
+        kind = dtype or (input.dtype if input.dtype.rank > 1 else types.float32)
+        work = kind if kind.rank > 1 else types.float32
+        total = sum(input, dim, keepdim=True, dtype=kind, mask=mask)
+        centred = input - total / _shown(input, dim, True, mask)
+        squares = centred * centred.conj() if centred.dtype.is_complex else centred * centred
+        count = _shown(input, dim, bool(keepdim), mask)
+        degrees = (count - correction).clamp(min=0) if correction else count
+        spread = sum(squares, dim, keepdim=keepdim, dtype=work, mask=mask)
+        variance = (spread / degrees).to(kind)  # Σ(x - mean)²/(n - correction)
+        return variance.sqrt() if root else variance
+
+    return _published(name, function, f"The {what} of the elements that the mask shows.")
 
 
-@public("masked.var", tensor_first=False)
-def var(
-    input: Tensor,
-    dim: Ints | None = None,
-    unbiased: bool | None = None,
-    *,
-    correction: int | None = None,
-    keepdim: bool = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """The variance of the elements that the mask shows."""
-    return _deviation(input, dim, unbiased, correction, keepdim, dtype, mask)
-
-
-@public("masked.std", tensor_first=False)
-def std(
-    input: Tensor,
-    dim: Ints | None = None,
-    unbiased: bool | None = None,
-    *,
-    correction: int | None = None,
-    keepdim: bool = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """The standard deviation of the elements that the mask shows."""
-    return _deviation(input, dim, unbiased, correction, keepdim, dtype, mask).sqrt()
+var = _deviation("var", "variance", root=False)
+std = _deviation("std", "standard deviation", root=True)
 
 
 @public("masked.norm", tensor_first=False)
@@ -316,31 +295,19 @@ def norm(
 # -- normalisations -------------------------------------------------------------------------------
 
 
-@public("masked.softmax", tensor_first=False)
-def softmax(
-    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """eˣ/Σeˣ over the elements that the mask shows."""
-    filled = _filled(input, mask, _lowest(input.dtype, 1))
-    return exponentials.softmax.function(filled, dim, dtype or input.dtype)
+def _soft(name: str, what: str, op: Op, sign: int = 1) -> Any:
+    def function(
+        input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        filled = _filled(input, mask, _lowest(input.dtype, sign))
+        return op.function(filled if sign > 0 else -filled, dim, dtype or input.dtype)
+
+    return _published(name, function, f"{what} over the elements that the mask shows.")
 
 
-@public("masked.log_softmax", tensor_first=False)
-def log_softmax(
-    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """log of softmax over the elements that the mask shows."""
-    filled = _filled(input, mask, _lowest(input.dtype, 1))
-    return exponentials.log_softmax.function(filled, dim, dtype or input.dtype)
-
-
-@public("masked.softmin", tensor_first=False)
-def softmin(
-    input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
-) -> Tensor:
-    """e⁻ˣ/Σe⁻ˣ over the elements that the mask shows."""
-    filled = _filled(input, mask, _lowest(input.dtype, -1))
-    return exponentials.softmax.function(-filled, dim, dtype or input.dtype)
+softmax = _soft("softmax", "eˣ/Σeˣ", exponentials.softmax)
+log_softmax = _soft("log_softmax", "log of softmax", exponentials.log_softmax)
+softmin = _soft("softmin", "e⁻ˣ/Σe⁻ˣ", exponentials.softmax, -1)
 
 
 @public("masked.normalize", tensor_first=False)

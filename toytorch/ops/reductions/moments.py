@@ -91,32 +91,24 @@ def _variance(name: str, op: Op) -> Any:
 var, std = _variance("var", reduce.var), _variance("std", reduce.std)
 
 
-@public("var_mean")
-def var_mean(
-    input: Tensor,
-    dim: Ints | None = None,
-    unbiased: bool | None = None,
-    keepdim: builtins.bool = False,
-    *,
-    correction: int = 1,
-) -> tuple[Tensor, Tensor]:
-    """Variance and mean."""
-    made = _spread("var_mean", reduce.var_mean, input, dim, unbiased, keepdim, correction)
-    return made[0], made[1]
+def _with_mean(name: str, op: Op, doc: str) -> Any:
+    def function(
+        input: Tensor,
+        dim: Ints | None = None,
+        unbiased: bool | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        correction: int = 1,
+    ) -> tuple[Tensor, Tensor]:
+        return tuple(_spread(name, op, input, dim, unbiased, keepdim, correction))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return public(name)(function)
 
 
-@public("std_mean")
-def std_mean(
-    input: Tensor,
-    dim: Ints | None = None,
-    unbiased: bool | None = None,
-    keepdim: builtins.bool = False,
-    *,
-    correction: int = 1,
-) -> tuple[Tensor, Tensor]:
-    """Standard deviation and mean."""
-    made = _spread("std_mean", reduce.std_mean, input, dim, unbiased, keepdim, correction)
-    return made[0], made[1]
+var_mean = _with_mean("var_mean", reduce.var_mean, "Variance and mean.")
+std_mean = _with_mean("std_mean", reduce.std_mean, "Standard deviation and mean.")
 
 
 # -- without NaN ----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from toytorch.backends.base import attempt, reduced, some, worthwhile
 from toytorch.facts import state
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
-from toytorch.facts.hints import Array, ArrayModule, DType, Ints
+from toytorch.facts.hints import Array, ArrayModule, DType, Ints, Sizes
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops import aten_words, batching
@@ -36,12 +36,12 @@ def axes(dim: Ints | None, ndim: int) -> tuple[int, ...]:
     return () if ndim == 0 else found
 
 
-def spread_over(g: Tensor, shape: tuple[int, ...], dim: Ints | None, keepdim: bool) -> Any:
+def spread_over(g: Tensor, shape: Sizes, dim: Ints | None, keepdim: bool) -> Any:
     """A gradient of a reduction, over the shape that was reduced."""
     return kept(g, shape, dim, keepdim).expand(shape)
 
 
-def kept(value: Any, shape: tuple[int, ...], dim: Ints | None, keepdim: bool) -> Any:
+def kept(value: Any, shape: Sizes, dim: Ints | None, keepdim: bool) -> Any:
     """A result of a reduction with its reduced dimensions put back as 1; one number stays as it is,
     which any shape takes."""
     if not keepdim and value.ndim:
@@ -104,9 +104,7 @@ def by_dim(self: Tensor, dim: Ints | None = None, *rest: bool | None) -> int:
     return 0 if dim is None else 1
 
 
-def _spread(
-    xp: ArrayModule, g: Array, shape: tuple[int, ...], dim: Ints | None, keepdim: bool
-) -> Any:
+def _spread(xp: ArrayModule, g: Array, shape: Sizes, dim: Ints | None, keepdim: bool) -> Any:
     if not g.ndim:  # every element is the one there is
         made = attempt(xp, "repeat", g, shape)
         if made is not None:
@@ -182,11 +180,11 @@ def _mean(xp: ArrayModule, a: Array, dim: Ints | None, keepdim: bool, dtype: DTy
     return made / xp.asarray(count).astype(made.dtype)
 
 
-def _count(shape: tuple[int, ...], dim: Ints | None) -> int:
+def _count(shape: Sizes, dim: Ints | None) -> int:
     return math.prod(shape[d] for d in axes(dim, len(shape))) if shape else 1
 
 
-def _mean_gradient(g: Tensor, self_shape: tuple[int, ...], dim: Ints | None, keepdim: bool) -> Any:
+def _mean_gradient(g: Tensor, self_shape: Sizes, dim: Ints | None, keepdim: bool) -> Any:
     over = axes(dim, len(self_shape))
     made = at_once({}, "spread_mean", g, tuple(self_shape), over, keepdim)
     if made:
@@ -365,7 +363,7 @@ std = reduction(
 )
 
 
-def _left(shape: tuple[int, ...], over: tuple[int, ...]) -> list[int]:
+def _left(shape: Sizes, over: tuple[int, ...]) -> list[int]:
     return [n for d, n in enumerate(shape) if d not in over]
 
 

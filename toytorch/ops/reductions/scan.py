@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from toytorch.backends.base import accumulate, attempt
 from toytorch.core.op import Op
 from toytorch.facts.dtype import finfo
-from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.hints import Array, ArrayModule, DType, Fn
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
 from toytorch.ops.indexing.along_dim import scattered
@@ -48,15 +47,11 @@ def _cumprod(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     return wide_scan(xp.cumprod, a, d, kind)
 
 
-def wide_scan(scan: Callable[..., Any], a: Array, d: int, kind: Any) -> Any:
+def wide_scan(scan: Fn, a: Array, d: int, kind: Any) -> Any:
     """An array module's scan; of bfloat16, for which CuPy has none, in float32."""
     if a.__class__ is np.ndarray or np.dtype(kind).kind != "V":
         return scan(a, axis=d, dtype=kind)
     return scan(a.astype(np.float32), axis=d).astype(kind)
-
-
-def _cumsum_gradient(g: Tensor, dim: int) -> Any:
-    return g if g.ndim == 0 else g.flip(dim).cumsum(dim).flip(dim)
 
 
 def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
@@ -78,7 +73,7 @@ cumsum = general(
     "cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
     _cumsum,
     forms="function method inplace out",
-    d_self=_cumsum_gradient,
+    d_self=lambda g, dim: g if g.ndim == 0 else g.flip(dim).cumsum(dim).flip(dim),
     memory="rows",
     batch="along",
     names="same",

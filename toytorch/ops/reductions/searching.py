@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel, promote_types
-from toytorch.facts.hints import Array, ArrayModule, Ints, Scalar
+from toytorch.facts.hints import Array, ArrayModule, Fn, Ints, Scalar, Sizes
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
@@ -71,7 +71,7 @@ def unique_consecutive(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _refuse_nothing(shape: tuple[int, ...], d: int) -> None:
+def _refuse_nothing(shape: Sizes, d: int) -> None:
     """Refuses slices without elements, which are all alike."""
     if not shape[d] and shape.count(0) > 1:
         raise RuntimeError(
@@ -127,7 +127,7 @@ def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     return values, inverse.reshape(a.shape if d is None else -1), counts
 
 
-def _runs_of(in_order: tuple[Array, Array], shape: tuple[int, ...]) -> Any:
+def _runs_of(in_order: tuple[Array, Array], shape: Sizes) -> Any:
     """What differs from the number before it, in (numbers in order, where each stood): NaN
     does, too."""
     values, places = in_order
@@ -159,7 +159,7 @@ def _unique_rows(xp: ArrayModule, a: Array, d: int) -> Any:
     return xp.take(a, xp.asarray(first), d), inverse, xp.bincount(numbers)
 
 
-def _distinct(name: str, node: str, kernel: Callable[..., Any]) -> Any:
+def _distinct(name: str, node: str, kernel: Fn) -> Any:
     def refuse(gs: Sequence[Tensor | None]) -> Any:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 

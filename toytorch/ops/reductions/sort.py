@@ -9,7 +9,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt, every, some, taken
 from toytorch.facts.dtype import no_kernel
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
 from toytorch.ops.define import general, underived
@@ -58,7 +58,7 @@ def _sort(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool) -
     return taken(xp, a, index, d), index.astype(np.int64, copy=False)
 
 
-def _back(gs: Any, self_shape: tuple[int, ...], dim: int, result1: Any) -> Any:
+def _back(gs: Any, self_shape: Sizes, dim: int, result1: Any) -> Any:
     return scattered.function(gs[0], self_shape, dim, result1)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import get_ident
 from typing import Any
 
@@ -14,6 +14,7 @@ from toytorch.core.views import of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import contiguous_format
+from toytorch.facts.hints import Fn
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
@@ -60,7 +61,7 @@ def _tensors(name: str, tensors: Sequence[Tensor]) -> Any:
     return tensors
 
 
-def _many(f: Callable[..., Any], tensors: Sequence[Tensor]) -> list[Tensor]:
+def _many(f: Fn, tensors: Sequence[Tensor]) -> list[Tensor]:
     return [f(t) for t in tensors]
 
 

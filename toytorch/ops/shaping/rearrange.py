@@ -12,7 +12,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.core.memory_order import assign, has_channels_last, in_format, kept, row_major
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel, promote
-from toytorch.facts.hints import Array, ArrayModule, Ints
+from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.ops import batching, named_dims
@@ -97,7 +97,7 @@ def _cat(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
     return _joined(xp, kept, d) if kept else arrays[0].copy()
 
 
-def _cat_gradient(g: Tensor, tensors_shape: Sequence[tuple[int, ...]], dim: int) -> list[Any]:
+def _cat_gradient(g: Tensor, tensors_shape: Sequence[Sizes], dim: int) -> list[Any]:
     pieces, start = [], 0
     for shape in tensors_shape:
         if tuple(shape) == (0,):
@@ -197,7 +197,7 @@ def _tiled(a: Array, repeats: Sequence[int]) -> Any:
     return made
 
 
-def _repeat_gradient(g: Tensor, self_shape: tuple[int, ...], repeats: Sequence[int]) -> Any:
+def _repeat_gradient(g: Tensor, self_shape: Sizes, repeats: Sequence[int]) -> Any:
     if 0 in repeats:
         return g.new_zeros(self_shape)
     shape = (1,) * (len(repeats) - len(self_shape)) + tuple(self_shape)
@@ -274,16 +274,14 @@ def _roll(xp: ArrayModule, a: Array, shifts: Ints, dims: Ints) -> Any:
     return made if shift else row_major(a.copy())
 
 
-def _negated(shifts: Ints) -> Any:
-    return -shifts if isinstance(shifts, int) else tuple(-s for s in shifts)
-
-
 roll = general(
     "roll(Tensor self, int[] shifts, int[] dims=[]) -> Tensor",
     _roll,
     forms="function method",
     upcast=False,
-    d_self=lambda g, shifts, dims: g.roll(_negated(shifts), dims),
+    d_self=lambda g, shifts, dims: g.roll(
+        -shifts if isinstance(shifts, int) else tuple(-s for s in shifts), dims
+    ),
     names="same",
     doc="Elements moved along, the last ones coming in again at the front.",
 )
@@ -314,7 +312,7 @@ def _repeat_interleave(xp: ArrayModule, a: Array, repeats: Array, dim: int | Non
     return interleaved(xp, a, repeats, d)
 
 
-def _interleave_gradient(g: Tensor, self_shape: Sequence[int], repeats: Tensor, dim: Any) -> Any:
+def _interleave_gradient(g: Tensor, self_shape: Shape, repeats: Tensor, dim: Any) -> Any:
     shape = (math.prod(self_shape),) if dim is None or not self_shape else tuple(self_shape)
     d = 0 if dim is None else dim % len(shape)
     counts = repeats.tolist() if hasattr(repeats, "tolist") else repeats

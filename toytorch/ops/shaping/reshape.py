@@ -10,7 +10,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.views import made_view, quick
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Ints, Sizes
 from toytorch.facts.size import WHOLE, broadcast_pair, infer_size, wrap_dim
 from toytorch.facts.size import broadcast_shapes as common_shape
 from toytorch.ops.creation import convert
@@ -21,9 +21,7 @@ from toytorch.ops.shaping import rearrange, several, slices, view
 
 
 @public(method=True)
-def expand(
-    self: Tensor, *sizes: Ints, size: tuple[int, ...] | None = None, implicit: bool = False
-) -> Tensor:
+def expand(self: Tensor, *sizes: Ints, size: Sizes | None = None, implicit: bool = False) -> Tensor:
     """Dimensions of size 1 repeated with stride 0; -1 keeps a size."""
     if size is None and sizes and self.__class__ is Tensor:
         first: Any = sizes[0]
@@ -41,7 +39,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @public("broadcast_to", method=True)
-def broadcast_to(input: Tensor, size: tuple[int, ...]) -> Tensor:
+def broadcast_to(input: Tensor, size: Sizes) -> Tensor:
     """`expand` as a function."""
     return view.expand.function(input, tuple(size))
 
@@ -126,7 +124,7 @@ def ravel(input: Tensor) -> Tensor:
 
 
 @public("unflatten", method=True)
-def unflatten(input: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
+def unflatten(input: Tensor, dim: int, sizes: Sizes) -> Tensor:
     """A dimension as several."""
     if isinstance(dim, str):
         return unflattened(input, dim, sizes)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toytorch.backends.no_elements import cut, lying
 from toytorch.core.op import Op
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general, view
 
@@ -37,9 +36,7 @@ def _narrow(xp: ArrayModule, a: Array, dim: int, start: Any, length: int) -> Any
     return cut(a, d, begin, begin + length)
 
 
-def _slice_gradient(
-    g: Tensor, self_shape: tuple[int, ...], dim: int, start: int, length: int
-) -> Any:
+def _slice_gradient(g: Tensor, self_shape: Sizes, dim: int, start: int, length: int) -> Any:
     n = self_shape[dim]
     start = int(start) % n if int(start) < 0 else int(start)
     return slice_backward.function(g, self_shape, dim, start, start + length, 1)
@@ -81,13 +78,7 @@ slice_ = view(
 
 
 def _slice_backward(
-    xp: ArrayModule,
-    g: Array,
-    shape: Sequence[int],
-    dim: int,
-    start: int | None,
-    end: int | None,
-    step: int,
+    xp: ArrayModule, g: Array, shape: Shape, dim: int, start: int | None, end: int | None, step: int
 ) -> Any:
     full = xp.zeros(shape, g.dtype)
     full[(slice(None),) * (dim % len(shape)) + (slice(start, end, step),)] = g
@@ -118,7 +109,7 @@ def _select(xp: ArrayModule, a: Array, dim: int, index: int) -> Any:
     return a[(slice(None),) * d + (slice(index, index + 1 or None),)].squeeze(d)
 
 
-def _select_backward(xp: ArrayModule, g: Array, shape: Sequence[int], dim: int, index: int) -> Any:
+def _select_backward(xp: ArrayModule, g: Array, shape: Shape, dim: int, index: int) -> Any:
     full = xp.zeros(shape, g.dtype)
     full[(slice(None),) * (dim % len(shape)) + (index,)] = g
     return full
@@ -176,7 +167,7 @@ diagonal = view(
 
 
 def _diagonal_backward(
-    xp: ArrayModule, g: Array, shape: tuple[int, ...], offset: int, dim1: int, dim2: int
+    xp: ArrayModule, g: Array, shape: Sizes, offset: int, dim1: int, dim2: int
 ) -> Any:
     full = xp.zeros(shape, g.dtype)
     _diagonal(xp, full, offset, dim1, dim2)[...] = g
@@ -216,7 +207,7 @@ def _unfold(xp: ArrayModule, a: Array, dimension: int, size: int, step: int) -> 
 
 
 def _unfold_backward(
-    xp: ArrayModule, g: Array, shape: Sequence[int], dimension: int, size: int, step: int
+    xp: ArrayModule, g: Array, shape: Shape, dimension: int, size: int, step: int
 ) -> Any:
     full = xp.zeros(shape, g.dtype)
     if not shape:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from toytorch.backends import base, no_elements
 from toytorch.core.memory_order import is_dense, with_layout
 from toytorch.facts.composed import composed
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.ops import batching
 from toytorch.ops.define import general, view
 
@@ -20,18 +19,14 @@ if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
 
 
-def refuse_endless(size: Sequence[int]) -> None:
+def refuse_endless(size: Shape) -> None:
     """Refuses sizes whose product is no number of elements, even of one that is shown often."""
     if math.prod(size) >= 1 << 63:
         raise RuntimeError("numel: integer multiplication overflow")
 
 
 def _as_strided(
-    xp: ArrayModule,
-    a: Array,
-    size: tuple[int, ...],
-    stride: tuple[int, ...],
-    storage_offset: int | None,
+    xp: ArrayModule, a: Array, size: Sizes, stride: Sizes, storage_offset: int | None
 ) -> Any:
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
@@ -70,8 +65,8 @@ def _as_strided(
 def _as_strided_gradient(
     g: Tensor,
     self_layout: tuple[int | tuple[int, ...], ...],
-    size: Sequence[int],
-    stride: Sequence[int],
+    size: Shape,
+    stride: Shape,
     storage_offset: Any,
 ) -> Any:
     shape, strides, at = self_layout
@@ -94,15 +89,15 @@ composed(reads="memory")(as_strided)  # its places are counted from where the st
 def _both(
     xp: ArrayModule,
     dtype: npt.DTypeLike,
-    owner: Sequence[int],
-    owner_strides: Sequence[int],
-    shape: Sequence[int],
-    strides: Sequence[int],
+    owner: Shape,
+    owner_strides: Shape,
+    shape: Shape,
+    strides: Shape,
     offset: int,
 ) -> Any:
     """Fresh memory seen as a base and as a view of it."""
 
-    def end(sizes: Sequence[int], steps: Sequence[int], start: int) -> int:
+    def end(sizes: Shape, steps: Shape, start: int) -> int:
         return start + sum((n - 1) * s for n, s in zip(sizes, steps)) + 1 if 0 not in sizes else 1
 
     low = min(0, offset)
@@ -115,16 +110,8 @@ def _both(
     )
 
 
-def _gather_strided(
-    xp: ArrayModule,
-    g: Array,
-    owner: Sequence[int],
-    owner_strides: Sequence[int],
-    shape: Sequence[int],
-    strides: Sequence[int],
-    offset: int,
-) -> Any:
-    full, part = _both(xp, g.dtype, owner, owner_strides, shape, strides, offset)
+def _gather_strided(xp: ArrayModule, g: Array, *geometry: Any) -> Any:
+    full, part = _both(xp, g.dtype, *geometry)
     full[...] = g
     return part.copy()
 
@@ -132,10 +119,10 @@ def _gather_strided(
 def _scatter_strided(
     xp: ArrayModule,
     g: Array,
-    owner: Sequence[int],
-    owner_strides: Sequence[int],
-    shape: Sequence[int],
-    strides: Sequence[int],
+    owner: Shape,
+    owner_strides: Shape,
+    shape: Shape,
+    strides: Shape,
     offset: int,
 ) -> Any:
     # Several elements of a view may be one of the base; their gradients add up. Several elements of
@@ -156,17 +143,8 @@ def _scatter_strided(
     return made
 
 
-def _fill_strided(
-    xp: ArrayModule,
-    g: Array,
-    part: Array,
-    owner: Sequence[int],
-    owner_strides: Sequence[int],
-    shape: Sequence[int],
-    strides: Sequence[int],
-    offset: int,
-) -> Any:
-    full, window = _both(xp, g.dtype, owner, owner_strides, shape, strides, offset)
+def _fill_strided(xp: ArrayModule, g: Array, part: Array, *geometry: Any) -> Any:
+    full, window = _both(xp, g.dtype, *geometry)
     full[...] = g
     window[...] = part
     return full.copy("K")  # a gradient that lies as the base does

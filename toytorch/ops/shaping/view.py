@@ -17,15 +17,13 @@ from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.core.views import made_view, of_its_own, plain, quick
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY, from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule, DType, Ints
+from toytorch.facts.hints import Array, ArrayModule, DType, Ints, Sizes
 from toytorch.facts.size import infer_size, view_strides, wrap_dim, wrap_dims
 from toytorch.ops import aten_words, batching, named_dims
 from toytorch.ops.define import view
 
 
-def restride(
-    array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0
-) -> Any:
+def restride(array: Array, shape: Sizes, strides: Sizes, offset: int = 0) -> Any:
     """The array's memory in another shape, with strides and offset in elements."""
     step = array.itemsize
     if 0 in shape:
@@ -46,7 +44,7 @@ def _bytes_from(array: Array) -> Any:
     return flat[start:]
 
 
-def steps_of_view(a: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
+def steps_of_view(a: Array, shape: Sizes) -> tuple[int, ...]:
     """The strides of a view of another shape, which is refused where there is none."""
     strides = view_strides(a.shape, strides_of(a), shape)
     if strides is None:
@@ -69,7 +67,7 @@ def _view(xp: ArrayModule, a: Any, shape: Any) -> Any:
     return restride(a, new, strides) if made is None else made
 
 
-def as_numpy_views(a: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def as_numpy_views(a: Array, shape: Sizes, strides: Sizes) -> Any:
     """What NumPy's `reshape` makes of an array, where that has these strides (in elements); None
     else. It is no copy then: an array whose elements do not lie in rows has no copy that lies so,
     as NumPy's copies do."""
@@ -111,13 +109,13 @@ reshape_alias = view(
 )
 
 
-def viewed(x: Tensor, shape: tuple[int, ...], op: Op = view_) -> Tensor:
+def viewed(x: Tensor, shape: Sizes, op: Op = view_) -> Tensor:
     """x.view(shape), or `unsafe_view` of it."""
     made: Tensor | None = quick_view(x, shape, op)
     return op.function(x, shape) if made is None else made
 
 
-def unsafe_viewed(fresh: Tensor, shape: tuple[int, ...]) -> Tensor:
+def unsafe_viewed(fresh: Tensor, shape: Sizes) -> Tensor:
     """`_unsafe_view` of a result that nobody has seen: no view of it, as far as programs can tell."""
     if not (fresh._array.flags.c_contiguous and quick(fresh)):
         return of_its_own(unsafe_view.function(fresh, shape))
@@ -358,7 +356,7 @@ squeeze = view(
 )
 
 
-def _expand(xp: ArrayModule, a: Array, sizes: tuple[int, ...]) -> Any:
+def _expand(xp: ArrayModule, a: Array, sizes: Sizes) -> Any:
     own = a.shape
     lead = len(sizes) - len(own)
     if lead < 0:
@@ -415,9 +413,7 @@ def quick_expand(x: Tensor, sizes: tuple[Any, ...]) -> Tensor | None:
 
 
 @functools.lru_cache(512)
-def expanded_strides(
-    shape: tuple[int, ...], strides: tuple[int, ...], sizes: tuple[int, ...]
-) -> tuple[int, ...] | None:
+def expanded_strides(shape: Sizes, strides: Sizes, sizes: Sizes) -> Sizes | None:
     """The strides of `quick_expand`, or None."""
     lead = len(sizes) - len(shape)
     made = [0] * len(sizes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from toytorch.backends import base
@@ -10,7 +9,7 @@ from toytorch.core.op import Op
 from toytorch.core.record import refuse_complex
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import need_out, refuse_grad, refuse_leaf
-from toytorch.facts.hints import Array, ArrayModule, DType
+from toytorch.facts.hints import Array, ArrayModule, DType, Fn, Sizes
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
@@ -22,7 +21,7 @@ from toytorch.ops.shaping.reshape import expand, split_with_sizes, unbind
 # -- fresh memory for what a view shows -----------------------------------------------------------
 
 
-def _expand(self: Tensor, size: tuple[int, ...], *, implicit: bool = False) -> Tensor:
+def _expand(self: Tensor, size: Sizes, *, implicit: bool = False) -> Tensor:
     return expand(self, tuple(size))
 
 
@@ -77,12 +76,6 @@ VIEWS = {
 }
 
 
-def _need_sizes(name: str, args: tuple[Any, ...]) -> None:
-    """Refuses sizes given one by one, which views take and their copies do not."""
-    if len(args) > 1 and isinstance(args[1], int):
-        raise wrong_argument(f"{name}_copy", SIZES[name], 2, "tuple of ints", args[1])
-
-
 detached = general(
     "_detach_copy(Tensor self) -> Tensor",
     lambda xp, a: xp.array(a, order="C"),
@@ -95,7 +88,7 @@ detached = general(
 )
 
 
-def _copying(name: str, show: Callable[..., Any]) -> Any:
+def _copying(name: str, show: Fn) -> Any:
     show = with_words(show) if show.__module__ != "toytorch.ops" else show  # records' know words
 
     aten = "" if name in ("narrow", "split") else f"{name}_copy"
@@ -103,8 +96,8 @@ def _copying(name: str, show: Callable[..., Any]) -> Any:
     def function(*args: Any, out: Any = None, **kwargs: int) -> Any:
         if "self" in kwargs:
             raise TypeError(f'{name}_copy() missing 1 required positional arguments: "input"')
-        if name in SIZES:
-            _need_sizes(name, args)
+        if name in SIZES and len(args) > 1 and isinstance(args[1], int):  # one by one
+            raise wrong_argument(f"{name}_copy", SIZES[name], 2, "tuple of ints", args[1])
         sources = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
         if out is not None:
             need_out(f"{name}_copy", out, -1 if name in SEVERAL else 1)
@@ -164,7 +157,7 @@ def _clone(a: Array) -> Any:
     return _whole_clone(a)[0]
 
 
-def _written(xp: ArrayModule, a: Array, src: Array, show: Callable[..., Any]) -> Any:
+def _written(xp: ArrayModule, a: Array, src: Array, show: Fn) -> Any:
     result = _clone(a)
     _fill(show(result), src)
     return result

@@ -20,7 +20,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import operands
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
@@ -121,11 +121,7 @@ def _c2r(
 
 
 def _c2r_gradient(
-    g: Tensor,
-    self_shape: tuple[int, ...],
-    dim: Sequence[int],
-    normalization: int,
-    last_dim_size: int,
+    g: Tensor, self_shape: Sizes, dim: Sequence[int], normalization: int, last_dim_size: int
 ) -> Any:
     # All but the first (and, for even sizes, the middle) frequency stand for their mirror too.
     made = fft_r2c.function(g, dim, normalization, True)
@@ -166,7 +162,7 @@ def promoted(x: Tensor, need_complex: bool) -> Any:
     return x if x.dtype is kind else x.to(kind)
 
 
-def resized(x: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Any:
+def resized(x: Tensor, dims: Sequence[int], sizes: Shape) -> Any:
     """The signal cut off, or filled up with zeros, at the end of its dimensions."""
     pad = [0] * (2 * x.ndim)
     for d, n in zip(dims, sizes):

@@ -17,7 +17,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
-from toytorch.facts.hints import Array, Device, DType, Layout
+from toytorch.facts.hints import Array, Device, DType, Fn, Layout
 from toytorch.facts.size import WHOLE
 from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.define import public
@@ -187,7 +187,7 @@ def kaiser(M: int, sym: bool, *, beta: float = 12.0) -> Any:
 
 def _older(
     name: str,
-    values: Callable[..., Any],
+    values: Fn,
     dtype: DType | None,
     device: Device,
     requires_grad: bool,

@@ -6,8 +6,6 @@ compressed tensor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from toytorch.backends.compressed import IN_BLOCKS, CompressedArray
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.op import Op
@@ -22,7 +20,7 @@ from toytorch.facts.device import (
     sparse_csr,
     strided,
 )
-from toytorch.facts.hints import Array, ArrayModule, Ints, Layout
+from toytorch.facts.hints import Array, ArrayModule, Ints, Layout, Shape
 from toytorch.ops.define import define
 from toytorch.ops.sparse import compressed_kernels, coo
 from toytorch.ops.sparse.compress import Stored, into
@@ -32,12 +30,7 @@ LAYOUTS = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 
 
 def _construct(
-    xp: ArrayModule,
-    ends: Array,
-    places: Array,
-    values: Array,
-    size: Sequence[int],
-    layout: layout_class,
+    xp: ArrayModule, ends: Array, places: Array, values: Array, size: Shape, layout: layout_class
 ) -> CompressedArray:
     return CompressedArray(ends, places, values, size, layout)
 
@@ -50,14 +43,9 @@ construct: Op = define(
     forms="",
     upcast=False,
     node="SparseCompressedTensorBackward0",
-    d_values=lambda g, result: at_places(g, result),
+    d_values=lambda g, result: coo.sparse_mask(g, result.detach()).values(),
     doc="A sparse tensor of ends of lines, places and values.",
 )
-
-
-def at_places(g: Tensor, like: Tensor) -> Tensor:
-    """The values of a gradient at the places of a compressed tensor."""
-    return coo.sparse_mask(g, like.detach()).values()
 
 
 def with_values(like: Tensor, values: Tensor) -> Tensor:
@@ -129,7 +117,7 @@ compressed_kernels.kernel("_compressed_to_coo")(_coordinates)
 def to_layout(
     self: Tensor,
     layout: Layout | None,
-    blocksize: Sequence[int] | None = None,
+    blocksize: Shape | None = None,
     dense_dim: int | None = None,
     sparse_dim: int | None = None,
 ) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +18,7 @@ from toytorch.facts.device import (
     sparse_csr,
     strided,
 )
-from toytorch.facts.hints import Array, Device, DType, Layout, Nested
+from toytorch.facts.hints import Array, Device, DType, Layout, Nested, Shape, Sizes
 from toytorch.ops.sparse.compressed import construct
 from toytorch.ops.sparse.create import _as_tensor, check_sparse_tensor_invariants
 
@@ -31,7 +30,7 @@ def sparse_compressed_tensor(
     compressed_indices: Given,
     plain_indices: Given,
     values: Given,
-    size: Sequence[int] | None = None,
+    size: Shape | None = None,
     *,
     dtype: DType | None = None,
     layout: Layout | None = None,
@@ -88,7 +87,7 @@ def _blocks(held: Tensor, batch: int, layout: layout_class) -> tuple[int, ...]:
     return tuple(held.shape[batch + 1 : batch + 3])
 
 
-def inferred(ends: Tensor, places: Tensor, held: Tensor, layout: layout_class) -> tuple[int, ...]:
+def inferred(ends: Tensor, places: Tensor, held: Tensor, layout: layout_class) -> Sizes:
     """The smallest size that has room for every place."""
     if ends.dtype.is_floating_point or ends.dtype.is_complex:
         raise NotImplementedError(
@@ -104,9 +103,7 @@ def inferred(ends: Tensor, places: Tensor, held: Tensor, layout: layout_class) -
     return (*ends.shape[:-1], n * p, m * q, *dense)
 
 
-def check(
-    ends: Tensor, places: Tensor, held: Tensor, sizes: tuple[int, ...], layout: layout_class
-) -> None:
+def check(ends: Tensor, places: Tensor, held: Tensor, sizes: Sizes, layout: layout_class) -> None:
     """Refuses parts that do not fit each other, and indices that are out of order."""
     ends_name, places_name, line, _ = NAMES[layout in BY_ROWS]
     if held.layout is not strided:
@@ -215,7 +212,7 @@ def _special(name: str, kind: layout_class, doc: str) -> Any:
         ends: Given = None,
         places: Given = None,
         values: Given = None,
-        size: Sequence[int] | None = None,
+        size: Shape | None = None,
         **more: Any,
     ) -> Tensor:
         ends = more.pop(ends_name, ends)

@@ -13,7 +13,7 @@ from toytorch.backends.sparse import TABLES, SparseArray, positions, unsupported
 from toytorch.core.op import Op
 from toytorch.facts.device import layout_name, sparse_csr, strided
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, DType, Ints
+from toytorch.facts.hints import Array, DType, Ints, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.linalg.matmul import check_factors, check_vector
 from toytorch.ops.reductions import reduce as reductions
@@ -76,7 +76,7 @@ kernel("_to_device")(
 
 
 @kernel("expand")
-def _expand(a: CompressedArray, sizes: tuple[int, ...]) -> Any:
+def _expand(a: CompressedArray, sizes: Sizes) -> Any:
     raise RuntimeError(f"expand is unsupported for {layout_name(a.layout)} tensors")
 
 

@@ -7,7 +7,6 @@ the tensor has one for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from toytorch.backends.sparse import SparseArray, unsupported
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import sparse_coo, strided
-from toytorch.facts.hints import Array, ArrayModule, DType, Layout
+from toytorch.facts.hints import Array, ArrayModule, DType, Layout, Shape, Sizes
 from toytorch.ops.define import define, general
 from toytorch.ops.sparse.kernels import kernel, look_up, need_sparse
 
@@ -25,7 +24,7 @@ from toytorch.ops.sparse.kernels import kernel, look_up, need_sparse
 
 
 def _construct(
-    xp: ArrayModule, indices: Array, values: Array, size: Sequence[int], coalesced: bool | None
+    xp: ArrayModule, indices: Array, values: Array, size: Shape, coalesced: bool | None
 ) -> SparseArray:
     return SparseArray(indices, values, size, coalesced)
 
@@ -123,7 +122,7 @@ coalesced = general(
 kernel("coalesce")(lambda a: a.coalesce())
 
 
-def _at_entries(g: Any, self: Any, shape: tuple[int, ...]) -> Any:
+def _at_entries(g: Any, self: Any, shape: Sizes) -> Any:
     """A gradient of the values, where the entries are."""
     if self._compressed:
         from toytorch.ops.sparse.compressed import with_values  # seldom needed

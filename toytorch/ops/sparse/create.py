@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from toytorch.backends import sparse as arrays
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
-from toytorch.facts.hints import Array, Device, DType, Nested
+from toytorch.facts.hints import Array, Device, DType, Nested, Shape, Sizes
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import public
 from toytorch.ops.sparse.coo import construct
@@ -64,7 +63,7 @@ class check_sparse_tensor_invariants:
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
-    size: tuple[int, ...] | None = None,
+    size: Sizes | None = None,
     *,
     dtype: DType | None = None,
     device: Device = None,
@@ -110,7 +109,7 @@ def _as_tensor(value: Array | Tensor | Nested | None, dtype: DType | None, devic
 
 
 def _without_entries(
-    size: Sequence[int], dtype: DType | None, device: Device, requires_grad: bool
+    size: Shape, dtype: DType | None, device: Device, requires_grad: bool
 ) -> Tensor:
     if size is None:
         raise TypeError("sparse_coo_tensor() received an invalid combination of arguments - got ()")
@@ -118,7 +117,7 @@ def _without_entries(
     return create.without_entries("zeros", sizes, dtype, device, requires_grad)
 
 
-def inferred(places: Tensor, held: Tensor) -> tuple[int, ...]:
+def inferred(places: Tensor, held: Tensor) -> Sizes:
     """The smallest size that has room for every place."""
     if not places.numel():
         return (0,) * int(places.shape[0]) + tuple(held.shape[1:])
@@ -127,7 +126,7 @@ def inferred(places: Tensor, held: Tensor) -> tuple[int, ...]:
     return (*(int(n) + 1 for n in places._array.max(1)), *held.shape[1:])
 
 
-def check_sizes(places: Tensor, held: Tensor, sizes: tuple[int, ...]) -> None:
+def check_sizes(places: Tensor, held: Tensor, sizes: Sizes) -> None:
     """Refuses parts that do not fit each other."""
     dims, nnz = places.shape
     if any(n < 0 for n in sizes) or math.prod(sizes) >= 1 << 63:
@@ -147,7 +146,7 @@ def check_sizes(places: Tensor, held: Tensor, sizes: tuple[int, ...]) -> None:
         raise RuntimeError(f"values has incorrect size, expected {wanted}, got {list(held.shape)}")
 
 
-def check_indices(indices: Array, sizes: tuple[int, ...], is_coalesced: bool) -> None:
+def check_indices(indices: Array, sizes: Sizes, is_coalesced: bool) -> None:
     """Refuses places outside the tensor, and a wrong promise that they are in order."""
     for d, row in enumerate(indices):
         if not row.size:

@@ -20,7 +20,7 @@ from toytorch.backends.sparse import (
     xp_of,
 )
 from toytorch.core.op import registry
-from toytorch.facts.hints import MemoryFormat
+from toytorch.facts.hints import MemoryFormat, Sizes
 from toytorch.facts.size import broadcast_pair
 
 Kernel = Callable[..., Any]
@@ -180,7 +180,7 @@ def _mul(a: Any, b: Any) -> SparseArray:
     return wide.with_values(wide.values * factors)
 
 
-def spread(a: SparseArray, shape: tuple[int, ...]) -> SparseArray:
+def spread(a: SparseArray, shape: Sizes) -> SparseArray:
     """A sparse array broadcast to a shape: its entries repeated."""
     if a.shape == shape:
         return a

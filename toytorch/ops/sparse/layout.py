@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.sparse import SparseArray, xp_of
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.sparse.kernels import is_sparse, kernel, need_sparse
 
@@ -75,7 +75,7 @@ def unsqueeze(a: SparseArray, dim: int) -> SparseArray:
 
 
 @kernel("expand")
-def _expand(a: SparseArray, sizes: tuple[int, ...]) -> SparseArray:
+def _expand(a: SparseArray, sizes: Sizes) -> SparseArray:
     raise RuntimeError("expand is unsupported for Sparse tensors")
 
 

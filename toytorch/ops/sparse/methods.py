@@ -16,7 +16,7 @@ from toytorch.facts.device import (
     sparse_csr,
     strided,
 )
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Ints, Sizes
 from toytorch.ops.define import on_tensors
 from toytorch.ops.sparse import coo
 from toytorch.ops.sparse.kernels import need_sparse
@@ -79,7 +79,7 @@ def to_sparse_bsc(self: Tensor, blocksize: Ints, dense_dim: int | None = None) -
     return _compressed().convert(self, sparse_bsc, _size(blocksize, "bsc"), dense_dim)
 
 
-def _size(value: object, name: str) -> tuple[int, ...]:
+def _size(value: object, name: str) -> Sizes:
     where = f"to_sparse_{name}(): argument 'blocksize' (position 1) must be tuple of ints, "
     if isinstance(value, int):
         return value, value
@@ -194,7 +194,7 @@ def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
     return self
 
 
-def sparse_resize_(self: Tensor, size: tuple[int, ...], sparse_dim: int, dense_dim: int) -> Tensor:
+def sparse_resize_(self: Tensor, size: Sizes, sparse_dim: int, dense_dim: int) -> Tensor:
     """Another size with the same entries, in place; dimensions may only grow."""
     a, size = _parts(self, "sparse_resize_"), tuple(size)
     _fit_dims(size, sparse_dim, dense_dim)
@@ -235,7 +235,7 @@ def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim
     return self
 
 
-def _fit_dims(size: tuple[int, ...], sparse_dim: int, dense_dim: int) -> None:
+def _fit_dims(size: Sizes, sparse_dim: int, dense_dim: int) -> None:
     if len(size) != sparse_dim + dense_dim:
         raise RuntimeError(
             "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "

@@ -177,10 +177,6 @@ sparse_addmm = general(
 )
 
 
-def _sampled_dense(xp: ArrayModule, a: SparseArray, b: SparseArray, mask: Array) -> SparseArray:
-    return _sampled(a, b, mask)
-
-
 @kernel("_sampled_mm")
 def _sampled(a: Any, b: Any, mask: SparseArray | Array) -> SparseArray:
     mask = need_sparse("sparse_sampled_addmm", mask)
@@ -192,7 +188,7 @@ def _sampled(a: Any, b: Any, mask: SparseArray | Array) -> SparseArray:
 
 sampled = general(
     "_sampled_mm(Tensor mat1, Tensor mat2, Tensor mask) -> Tensor",
-    _sampled_dense,
+    lambda xp, a, b, mask: _sampled(a, b, mask),
     forms="",
     d_mat1=lambda g, mat2, mask: g.sparse_mask(mask).mm(mat2.t()),
     d_mat2=lambda g, mat1, mask: g.sparse_mask(mask).t().mm(mat1).t(),
@@ -201,13 +197,9 @@ sampled = general(
 )
 
 
-def _not_sparse(xp: ArrayModule, a: SparseArray, b: SparseArray) -> Any:
-    return xp.matmul(a, b)
-
-
 sparse_sparse = general(
     "_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
-    _not_sparse,
+    lambda xp, a, b: xp.matmul(a, b),
     forms="",
     node="SparseSparseMatmulBackward0",
     d_self=lambda g, self, other: _at(g.mm(other.t()), self),

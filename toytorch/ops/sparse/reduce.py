@@ -14,7 +14,7 @@ from toytorch.backends.base import attempt
 from toytorch.backends.sparse import SparseArray, positions, sum_runs, unsupported, xp_of
 from toytorch.core.op import Op, registry
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule, DType, Ints
+from toytorch.facts.hints import Array, ArrayModule, DType, Ints, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
 from toytorch.ops.reductions import reduce
@@ -114,7 +114,7 @@ dims_spread: Op = _hidden(
 kernel("_sparse_sum_backward")(spread_dims)
 
 
-def _spread(a: SparseArray, size: tuple[int, ...]) -> SparseArray:
+def _spread(a: SparseArray, size: Sizes) -> SparseArray:
     for d in range(-1, -a.ndim - 1, -1):
         if -d > len(size) or a.shape[d] not in (1, size[d]):
             wanted = size[d] if -d <= len(size) else 0
@@ -135,7 +135,7 @@ broadcast: Op = general(
 kernel("_sparse_broadcast_to")(_spread)
 
 
-def summed_to(g: Any, shape: tuple[int, ...]) -> Any:
+def summed_to(g: Any, shape: Sizes) -> Any:
     """A gradient summed over the dimensions that were broadcast."""
     lead = g.ndim - len(shape)
     over = [d for d in range(g.ndim) if d < lead or shape[d - lead] != g.shape[d]]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.loops.formula import Formula, OnePass
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.ops.define import public, special_function
@@ -25,7 +24,7 @@ from toytorch.ops.elementwise.operand_checks import numbers
 
 
 @functools.cache
-def by_number(name: str, *numbers: float, wide: bool = False) -> Callable[..., Any]:
+def by_number(name: str, *numbers: float, wide: bool = False) -> Fn:
     """A kernel that is a function of the module `of_numbers`, for each element of arrays.
 
     numbers  what the function is given before the elements

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops.define import public, special_function
 from toytorch.ops.elementwise.operand_checks import number_place, numbers, one_tensor, only_floats
@@ -85,19 +86,14 @@ public("special.multigammaln")(mvlgamma.function)
 # -- zeta -----------------------------------------------------------------------------------------
 
 
-zeta = special_function(
+zeta: Op = special_function(
     "special_zeta(Operand self, Operand other) -> Tensor",
     by_number("zeta", wide=True),
     forms="function out",
     words={"self": "self"},
     checks=one_tensor("special_zeta", numbers("zeta_cpu", halves=False)),
     d_self=_no_shape_derivative("zeta"),
-    d_other=lambda g, self, other: g * (-self * zeta_of(self + 1, other)),
+    d_other=lambda g, self, other: g * (-self * zeta.function(self + 1, other)),
     variant=number_place,
     doc="Hurwitz's zeta function, ζ(s, q) = Σₖ (q + k)⁻ˢ.",
 )
-
-
-def zeta_of(s: Any, q: Array) -> Any:
-    """`special.zeta`, for its own derivative."""
-    return zeta.function(s, q)

@@ -9,7 +9,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
-from toytorch.optim.optimizer import Optimizer
+from toytorch.optim.optimizer import Group, Optimizer
 
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated "
@@ -39,7 +39,7 @@ def values_of(optimizer: Optimizer, key: str) -> list[Any]:
     ]
 
 
-def put(group: dict[str, Any], key: str, value: float) -> None:
+def put(group: Group, key: str, value: float) -> None:
     """Sets a hyperparameter, in place where it is a tensor."""
     if isinstance(group[key], Tensor):
         group[key].fill_(float(value))

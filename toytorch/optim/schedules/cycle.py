@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from toytorch.facts.hints import Fn
+from toytorch.optim.optimizer import Group
 from toytorch.optim.schedules.base import LRScheduler, for_groups, need_optimizer, put
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class _WithMomentum(LRScheduler):
                 group["max_momentum"], group["base_momentum"] = high, low
         return lows, highs
 
-    def _put_momentum(self, group: dict[str, Any], value: float) -> None:
+    def _put_momentum(self, group: Group, value: float) -> None:
         if self.use_beta1:
             group["betas"] = (value, *group["betas"][1:])
         else:
@@ -59,7 +61,7 @@ class CyclicLR(_WithMomentum):
         step_size_down: int | None = None,
         mode: str = "triangular",
         gamma: float = 1.0,
-        scale_fn: Callable[..., Any] | None = None,
+        scale_fn: Fn | None = None,
         scale_mode: str = "cycle",
         cycle_momentum: bool = True,
         base_momentum: float = 0.8,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from toytorch.facts.hints import Fn
 from toytorch.trainer.hooks import Callback
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ProgressBar(Callback):
     `bar` makes the bars: (number of batches or None, name) to something like `TextBar`.
     """
 
-    def __init__(self, bar: Callable[..., Any] = open_bar) -> None:
+    def __init__(self, bar: Fn = open_bar) -> None:
         self._make, self._bar = bar, None
 
     def _open(self, total: int | None, name: str) -> None:

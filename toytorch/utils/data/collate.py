@@ -10,6 +10,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.dtype import float64
+from toytorch.facts.hints import Shape
 from toytorch.ops.creation.from_data import as_tensor, tensor
 from toytorch.ops.shaping.rearrange import stack
 from toytorch.utils.data import slots
@@ -98,7 +99,7 @@ def collate_float_fn(batch: Sequence[float], *, collate_fn_map: Map | None = Non
     return tensor(list(batch), dtype=float64)
 
 
-def collate_int_fn(batch: Sequence[int], *, collate_fn_map: Map | None = None) -> Any:
+def collate_int_fn(batch: Shape, *, collate_fn_map: Map | None = None) -> Any:
     """Integers as a tensor."""
     return tensor(list(batch))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from toytorch.backends import base
 from toytorch.facts import state, warned
+from toytorch.facts.hints import Fn
 from toytorch.utils.data.collate import default_collate, default_convert
 from toytorch.utils.data.dataset import IterableDataset
 from toytorch.utils.data.fetch import Recipe
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Pass = TypeVar("Pass", bound="_BaseDataLoaderIter")
 
 
-def timed(kind: str, function: Callable[..., Any], *arguments: Sequence[int]) -> Any:
+def timed(kind: str, function: Fn, *arguments: Sequence[int]) -> Any:
     """function(*arguments), which a profiler shows under PyTorch's name for it."""
     if state.profiler is None:
         return function(*arguments)

@@ -7,12 +7,12 @@ import itertools
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from multiprocessing import connection as connections
 from multiprocessing import get_context, resource_tracker
 from typing import Any
 
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Fn, Ints
 from toytorch.utils.data.fetch import Recipe
 from toytorch.utils.data.slots import Inbox
 from toytorch.utils.data.worker import End, work
@@ -25,12 +25,7 @@ class Pool:
     """Worker processes, each with a pipe for indices and answers and slots for batches."""
 
     def __init__(
-        self,
-        recipe: Recipe,
-        count: int,
-        context: str | None,
-        base_seed: int,
-        init: Callable[..., Any] | None,
+        self, recipe: Recipe, count: int, context: str | None, base_seed: int, init: Fn | None
     ) -> None:
         ctx: Any = get_context(context) if context is None or isinstance(context, str) else context
         if os.name != "nt":  # there segments end with the last process that has them

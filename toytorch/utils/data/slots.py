@@ -23,7 +23,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as dtypes
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 
 ALIGNMENT = 64
 SMALLEST = 1 << 16
@@ -70,7 +70,7 @@ class Outbox:
         self._usual = 0  # the size of the last batch
         self._held: list[SharedMemory] = []  # dropped, while arrays of theirs are in use
 
-    def buffer(self, shape: tuple[int, ...], kind: np.dtype[Any]) -> Any:
+    def buffer(self, shape: Sizes, kind: np.dtype[Any]) -> Any:
         """An array in the slot of the next batch; None for a small one, or if it has no room."""
         size = math.prod(shape) * kind.itemsize
         if size < SMALLEST:

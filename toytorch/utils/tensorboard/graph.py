@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from toytorch.autograd.engine import by_sequence, reachable
 from toytorch.autograd.modes import enable_grad
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Sizes
 from toytorch.facts.node import Node, as_function, node_of, sequence
 from toytorch.facts.pytree import tree_leaves
 from toytorch.utils.tensorboard.protos import proto
@@ -131,7 +132,7 @@ def definition(outputs: list[Tensor], names: dict[int, str], scopes: Scopes) -> 
     )
 
 
-def message(name: str, kind: str, sources: list[str], shape: tuple[int, ...]) -> Any:
+def message(name: str, kind: str, sources: list[str], shape: Sizes) -> Any:
     """A node of TensorBoard's graph."""
     sizes, attribute = proto("shape").TensorShapeProto, proto("attribute").AttrValue
     shapes = attribute.ListValue(shape=[sizes(dim=[sizes.Dim(size=n) for n in shape])])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.utils.tensorboard import images
 from toytorch.utils.tensorboard.protos import proto
 
@@ -24,7 +24,7 @@ def value(tag: str, plugin: str = "", content: bytes = b"", **fields: object) ->
     return summary.Summary(value=[summary.Summary.Value(tag=tag, **fields)])
 
 
-def tensor(dtype: str, shape: tuple[int, ...] | None, **values: object) -> Any:
+def tensor(dtype: str, shape: Sizes | None, **values: object) -> Any:
     """A tensor message; `shape` None leaves the shape away, as PyTorch does for one number."""
     if shape is not None:
         sizes = proto("shape").TensorShapeProto

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Kwargs
 from toytorch.nn import init
 from toytorch.nn import modules as nn
 
@@ -122,7 +122,7 @@ def resnet34(*, weights: None = None, **kwargs: object) -> ResNet:
     return _resnet("resnet34", [3, 4, 6, 3], weights, kwargs)
 
 
-def _resnet(name: str, layers: list[int], weights: object, kwargs: dict[str, Any]) -> ResNet:
+def _resnet(name: str, layers: list[int], weights: object, kwargs: Kwargs) -> ResNet:
     if weights is not None:
         raise ValueError(
             f"{name} has no weights in this package, but got weights={weights!r}; "

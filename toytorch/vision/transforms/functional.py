@@ -11,7 +11,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import bool as bool_type
 from toytorch.facts.dtype import dtype as DType
 from toytorch.facts.dtype import float32, get_default_dtype, iinfo, int32, int64, uint8
-from toytorch.facts.hints import Array, Ints
+from toytorch.facts.hints import Array, Ints, Shape
 from toytorch.nn import functional as F
 from toytorch.ops.creation.from_data import as_tensor, from_numpy
 from toytorch.vision.transforms.colour import (
@@ -144,9 +144,7 @@ def normalize(tensor: Tensor, mean: object, std: object, inplace: bool = False) 
     return out.sub_(mean).div_(std)
 
 
-def resized_sizes(
-    height: int, width: int, size: Sequence[int], max_size: int | None = None
-) -> list[int]:
+def resized_sizes(height: int, width: int, size: Shape, max_size: int | None = None) -> list[int]:
     """[height, width] for `Resize(size)`: one number is the shorter side, the ratio is kept."""
     if len(size) == 2:
         return list(size)

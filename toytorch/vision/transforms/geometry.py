@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Ints
+from toytorch.facts.hints import Ints, Shape, Sizes
 from toytorch.facts.parts import shows
 from toytorch.nn.modules.module import Module
 from toytorch.ops.creation.random import rand, randint
@@ -202,9 +202,7 @@ class RandomResizedCrop(Module):
         )
 
 
-def _angles(
-    name: str, value: float | Sequence[float], sizes: tuple[int, ...] = (2,)
-) -> list[float]:
+def _angles(name: str, value: float | Sequence[float], sizes: Sizes = (2,)) -> list[float]:
     """A range of angles: a number means from minus it to it."""
     if isinstance(value, (int, float)):
         if value < 0:
@@ -291,7 +289,7 @@ class RandomAffine(Module):
         translate: Sequence[float] | None,
         scale_ranges: Sequence[float] | None,
         shears: Sequence[float] | None,
-        img_size: Sequence[int],
+        img_size: Shape,
     ) -> tuple[float, tuple[int, int], float, tuple[float, float]]:
         """(angle, (right, down), scale, (shear x, shear y))."""
         angle = uniform(degrees[0], degrees[1])

@@ -7,9 +7,10 @@ import functools
 import inspect
 import textwrap
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from toytorch.facts.hints import Fn
 from toytorch.jit.ir import Graph, Node
 from toytorch.jit.trace import trace
 from toytorch.jit.tracer import TracerWarning
@@ -67,7 +68,7 @@ def text_steps(frames: Sequence[Frame], titles: tuple[str, str] = ("before", "af
     return TextSteps(Animation(scene, captions, 1), f"<{len(frames)} steps: {', '.join(titles)}>")
 
 
-def trace_steps(f: Callable[..., Any], *inputs: object) -> TextSteps:
+def trace_steps(f: Fn, *inputs: object) -> TextSteps:
     """A page that steps through a trace: the function's lines, and the graph as it grows.
 
     Lines of which the graph has nothing are never marked: they ran, and the tracer saw no operation.

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.hints import Sizes
 from toytorch.viz.draw.text import number
 
 Pick = int | None  # an index that is shown, or None for those left out between two
@@ -23,8 +24,8 @@ class View:
     """One tensor as its storage sees it."""
 
     name: str
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
+    shape: Sizes
+    stride: Sizes
     offset: int
     dtype: str
 
