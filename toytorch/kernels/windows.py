@@ -42,7 +42,7 @@ def mean_of_windows(a: Array, table: Array, out: Sizes, steps: Sizes) -> Any:
     """The means of windows of a (…, *sizes), or None."""
     made = new(a, len(out), out)
     if made is not None:
-        call("mean", a, table, a.shape[-len(out) :], out, steps, made)
+        call("means", a, table, a.shape[-len(out) :], out, steps, made)
     return made
 
 
@@ -67,7 +67,7 @@ def put_at_places(g: Array, which: Array, sizes: Sizes) -> Any:
     if which.size and not (which.min() >= 0 and which.max() < inside):
         return None  # NumPy says what is wrong
     steps = (1,) * n
-    call("put", g, which.reshape(-1, count), sizes, g.shape[-n:], steps, made, which)
+    call("placed", g, which.reshape(-1, count), sizes, g.shape[-n:], steps, made, which)
     return made
 
 
@@ -112,7 +112,7 @@ class Pool(Native):
         self.out = [self.word_of[f"out {d}"] for d in SIZES]
         self.steps = [self.word_of[f"step {d}"] for d in SIZES]
         whole, made = (b.mul(b.mul(x, y), z) for x, y, z in (self.sizes, self.out))
-        back = rule in ("shared", "put")
+        back = rule in ("shared", "placed")
 
         def plane(p: Value) -> None:
             read, written = (made, whole) if back else (whole, made)
@@ -120,7 +120,7 @@ class Pool(Native):
             self.made = b.gep(self.array("made"), [b.mul(p, written)])
             self.which = b.gep(self.array("which", "word"), [b.mul(p, made)])
             self.table = b.gep(self.array("table", "word"), [b.mul(p, self.word_of["apart"])])
-            if rule == "put":
+            if rule == "placed":
                 self.count(made, self.put_one)
             else:
                 self.over_windows(0, self.word(0), self.word(0), [], [])
@@ -165,7 +165,7 @@ class Pool(Native):
             self.put(self.which, at, where)
             return
         count = b.sitofp(b.mul(b.mul(counts[0], counts[1]), counts[2]), self.real)
-        if self.rule == "mean":
+        if self.rule == "means":
             (total,) = self.inside(spans, self.added, [self.real(0.0)])
             self.put(self.made, at, b.fdiv(total, count))
         else:

@@ -257,7 +257,7 @@ def fractional_max_arrays(
         k > 0 and start.size and start.min() >= 0 and start.max() + k <= size
         for start, k, size in zip(begin, kernel, sizes)
     )
-    if xp is np and inside:  # as no samples but those between 0 and 1 are
+    if a.__class__ is np.ndarray and inside:  # as no samples but those between 0 and 1 are
         table = window_table(*((start, start + k, k) for start, k in zip(begin, kernel)))
         table = table.reshape(math.prod(table.shape[:-1]), table.shape[-1])
         found = attempt(xp, "largest_of_windows", a, table, tuple(out), (1,) * n)
