@@ -87,6 +87,12 @@ OPS = {
     "channels_last": lambda t, x: x.reshape(4, 25, 30, 40).contiguous(
         memory_format=t.channels_last
     ),
+    "part": lambda t, x: x[3:, 100:130].clone(),
+    "parts side by side": lambda t, x: t.cat([x[:, :30], x[:, 50:57], x[:, :1]], 1).contiguous(),
+    "joined parts": lambda t, x: t.cat([x[:, :7].contiguous(), x[:, 50:57].contiguous()], 1),
+    "padded": lambda t, x: t.nn.functional.pad(x[:, :20], (1, 2, 3, 0)),
+    "reshaped heads": lambda t, x: x.reshape(30, 40, 10, 10).transpose(1, 2).reshape(300, -1),
+    "one column": lambda t, x: x[:, :1].expand(300, 400).contiguous(),
     "heads": lambda t, x: x.reshape(30, 40, 10, 10).transpose(1, 2).contiguous(),
 }
 

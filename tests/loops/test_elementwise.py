@@ -41,17 +41,36 @@ def test_loop_keeps_nan() -> None:
 
 
 def test_loop_in_another_order_of_memory() -> None:
-    """Arrays that lie alike, and fill their memory, are run as they lie; others are not."""
+    """Arrays that lie alike, and fill their memory, are run as they lie; others are only where their
+    rows do."""
     loop = Loop("y = x * 2", "y x")
-    for axes in ((0, 3, 1, 2), (3, 2, 1, 0)):
+    for axes in ((0, 3, 1, 2), (3, 2, 1, 0), (0, 2, 1, 3)):
         x = random(8, 9, 10, 11).transpose(axes)
         y = loop.of(np, x)
         assert y is not None
         assert y.strides == x.strides
         np.testing.assert_array_equal(y, x * 2)
-        assert not loop(np.zeros(x.shape, x.dtype), x)
-        assert not loop(np.zeros_like(x), np.ascontiguousarray(x))
-    assert loop.of(np, random(8, 9, 10, 11).transpose(0, 2, 1, 3)) is None
+        rows = axes == (0, 2, 1, 3)
+        for y, a in ((np.zeros(x.shape, x.dtype), x), (np.zeros_like(x), np.ascontiguousarray(x))):
+            assert loop(y, a) == rows
+            np.testing.assert_array_equal(y, x * 2 * rows)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_loop_over_parts(kind: Any) -> None:
+    """Rows with gaps between them are read, and written, as they lie; nothing is written between."""
+    loop = Loop("y = x * 2 + z", "y x z")
+    wide, z = random(70, 3, 90, dtype=kind), random(70, 80, dtype=kind)
+    for x in (wide[:, 1, :80], wide[:, 2, 5:85], wide[:, ::2, :40].reshape(70, 80)):
+        y = np.empty(x.shape, kind)
+        assert loop(y, x, z)
+        np.testing.assert_allclose(y, x * 2 + z, rtol=1e-6)
+        assert loop(y.T, x.T, z.T)
+    whole = np.zeros((70, 3, 90), kind)
+    if loop(whole[:, 1, :80], z, z):
+        np.testing.assert_allclose(whole[:, 1, :80], z * 3, rtol=1e-6)
+    whole[:, 1, :80] = 0
+    assert not whole.any()
 
 
 @pytest.mark.parametrize("case", ["small", "type", "strided", "length"])

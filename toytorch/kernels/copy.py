@@ -142,7 +142,8 @@ def worth(
         backwards = source[-1] == -step
         across = step in (4, 8) and len(shape) > 1 and step in source[:-1]
         short = len(shape) > 1 and shape[-1] <= SHORT and not to == source == rows
-        if not backwards and not (short if source[-1] == step else across):
+        one = source[-1] == 0 and shape[-1] > 1 and size >= SHARED // 2
+        if not (backwards or one or (short if source[-1] == step else across)):
             return None
     return plan(step, shape, to, source)
 
