@@ -80,7 +80,12 @@ class Shared:
                 made = self.number.of(np, a, float(b))
         elif b.dtype is a.dtype:
             if b.shape != a.shape or b.strides != a.strides:
-                made = (self.of_one_shape if a.shape == b.shape else self.broadcast)(a, b)
+                repeats = 0 in a.strides, 0 in b.strides
+                if a.shape == b.shape and any(repeats):
+                    a = once_each(a) if repeats == (True, False) else a
+                    b = once_each(b) if repeats == (False, True) else b
+                alike = a.shape == b.shape and not any(repeats)
+                made = self.of_one_shape(a, b) if alike else self.broadcast(a, b)
             elif a.flags.c_contiguous and (a.ndim, a.dtype.char) in self.arrays.programs:
                 made = np.empty(a.shape, a.dtype)  # what `of` does, with fewer questions
                 run(self.arrays.programs[a.ndim, a.dtype.char], made, a, b)
@@ -149,6 +154,11 @@ class Shared:
                 self.plans.clear()
             self.plans[lie] = laid(recipe, made, *given, bases=False), outer, back
         return made.transpose(back)
+
+
+def once_each(a: Array) -> Any:
+    """An array without the repetitions of `expand`, which is broadcast to what it was."""
+    return a[tuple([slice(0, 1) if step == 0 else slice(None) for step in a.strides])]
 
 
 def stub(plain: Any, large: Shared | Fn) -> Any:
