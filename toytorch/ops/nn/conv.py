@@ -435,12 +435,7 @@ def _of_dims(n: int, name: str, doc: str, function: Fn, layer: bool = False) -> 
 
 
 def _forward_over(n: int) -> Any:
-    """The convolution over n dimensions.
-
-    >>> import toytorch as torch
-    >>> conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)).shape
-    torch.Size([1, 1, 2, 2])
-    """
+    """The convolution over n dimensions."""
 
     def function(
         input: Tensor,
@@ -453,7 +448,12 @@ def _forward_over(n: int) -> Any:
     ) -> Tensor:
         return convolve(n, input, weight, bias, stride, padding, dilation, groups)
 
-    doc = "Convolution of (B, C, {}) with (O, C/groups, {}).".format(*PLACES[n])
+    doc = f"""Convolution of (B, C, {PLACES[n][0]}) with (O, C/groups, {PLACES[n][1]}).
+
+    >>> import toytorch as torch
+    >>> torch.conv{n}d(torch.ones(1, 1{", 3" * n}), torch.ones(1, 1{", 2" * n})).shape
+    torch.Size([1, 1{", 2" * n}])
+    """
     return _of_dims(n, f"conv{n}d", doc, function, layer=True)
 
 
