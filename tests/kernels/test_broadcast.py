@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 from tests.oracle import torch, tt
 from toytorch.kernels.dispatch_stub import SPREAD, TRIAL, Shared
@@ -31,10 +32,18 @@ def operand(random: Any, shape: list[int], whole: bool, kind: str) -> Any:
     if a.ndim > 1 and random.random() < 0.4:
         order = random.permutation(a.ndim)
         a = np.ascontiguousarray(a.transpose(order)).transpose(np.argsort(order))
-    return np.repeat(a, 2, -1)[..., ::2] if random.random() < 0.1 else a
+    way = random.random()
+    if way < 0.1:
+        return np.repeat(a, 2, -1)[..., ::2]
+    if way < 0.25:  # rows with gaps between them
+        return np.concatenate([a, a], -1)[..., : a.shape[-1]]
+    if way < 0.4:  # as `expand` makes it
+        whole = np.broadcast_shapes(a.shape, tuple(shape))
+        return as_strided(a, whole, np.broadcast_to(a, whole).strides)
+    return a
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(150))
 def test_random_pairs(seed: int) -> None:
     random = np.random.default_rng(seed)
     x = tt.ones(2)
