@@ -332,3 +332,18 @@ def test_convolutions_of_images_without_extent(number: int, name: str) -> None:
         return getattr(m.nn.functional, f"{name}{n}d")(x, w, bias, stride=2, padding=2)
 
     alike(convolved, EMPTY[number])
+
+
+RANKS = whats(
+    *(
+        lambda m, k=k, s=s, kw=kw: m.linalg.matrix_rank(m.zeros(s, dtype=getattr(m, k)), **kw)
+        for k in ("int8", "bool", "float16", "float32", "complex64")
+        for s in ((0, 1), (2, 0), (0, 2, 2))
+        for kw in ({}, {"rtol": 1.0}, {"atol": 1.0}, {"rtol": 1.0, "atol": 1.0}, {"hermitian": True})
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(RANKS)))
+def test_ranks_of_matrices_without_elements(number: int) -> None:
+    alike(RANKS[number], number)

@@ -350,7 +350,7 @@ def _matrix_rank(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     both = atol is not None and rtol is not None
     if a.size and both and a.dtype.itemsize == 2 and from_numpy_dtype(a.dtype).rank == 2:
         raise no_kernel("linalg_svd_cpu", a.dtype)
-    if (a.size or not both) and (a.dtype.kind not in "fc" or a.dtype.itemsize == 2):
+    if (a.size or rtol is None) and (a.dtype.kind not in "fc" or a.dtype.itemsize == 2):
         raise RuntimeError("This function doesn't handle types other than float and double")
     for label, t in (("atol", atol), ("rtol", rtol)):
         if getattr(t, "dtype", None) is not None and t.dtype.kind == "c":
