@@ -192,3 +192,25 @@ def test_a_view_of_a_leaf_is_not_relaid() -> None:
 
     with pytest.raises(RuntimeError, match="a view of a leaf"):
         tt.jit.trace(f, (tt.ones(2, 2, requires_grad=True),), check_trace=False)
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+@pytest.mark.parametrize("kind", ["float32", "bool", "bfloat16"])
+def test_strides_that_reach_beyond_the_input(kind: str) -> None:
+    def run(T: Any) -> Any:
+        def f(x: Any) -> Any:
+            return x.as_strided((1, 2), (2, 1), 0)
+
+        g = T.jit.trace(f, (T.ones(5, 6),))
+        whole = T.tensor([0.0, 1.0, 2.0, 3.0, 4.0, 5.0]).to(getattr(T, kind))
+        parts = [
+            whole[2:],
+            whole[:0],
+            whole[:0].reshape(0, 3),
+            whole[::3],
+            whole[5],
+            whole[4:].clone(),
+        ]
+        return [g(part).tolist() for part in parts for _ in range(3)]
+
+    assert run(tt) == run(torch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -176,3 +177,173 @@ ORDERS = whats(
 @pytest.mark.parametrize("number", range(len(ORDERS)))
 def test_what_is_asked_first(number: int) -> None:
     alike(ORDERS[number], number)
+
+
+def loss_of_two(m: Any, kind: str, who: str, reduction: str) -> Any:
+    x, t, w = (
+        m.tensor(v).to(getattr(m, kind) if name in who else m.float32)
+        for name, v in (("x", [0.2, 0.4, 0.6]), ("t", [0.3, 0.4, 1.0]), ("w", [1.0, 2.0, 3.0]))
+    )
+    return m.nn.functional.binary_cross_entropy(x, t, w, reduction=reduction)
+
+
+def image(m: Any, n: int, kind: str) -> Any:
+    return m.arange(2.0 * 3 * 4**n).reshape(2, 3, *[4] * n).to(getattr(m, kind))
+
+
+OF_TYPES = whats(
+    *(
+        lambda m, n=n, k=k: m.nn.functional.interpolate(
+            image(m, n, k), 3, mode=("linear", "bilinear", "trilinear")[n - 1]
+        )
+        for n in (1, 2, 3)
+        for k in KINDS[2:]
+    ),
+    *(
+        lambda m, n=n, k=k: getattr(m.nn.functional, f"avg_pool{n}d")(image(m, n, k), 2)
+        for n in (1, 2, 3)
+        for k in KINDS
+    ),
+    *(
+        lambda m, n=n, k=k: m.nn.functional.unfold(m.ones(n, 1, 5, 5).to(getattr(m, k)), 2)
+        for n in (0, 1)
+        for k in KINDS
+    ),
+    *(
+        lambda m, n=n, k=k: m.nn.functional.fold(m.ones(n, 4, 16).to(getattr(m, k)), (5, 5), 2)
+        for n in (0, 1)
+        for k in KINDS
+    ),
+    *(
+        lambda m, k=k, who=who, r=r: loss_of_two(m, k, who, r)
+        for k in KINDS
+        for who in ("w", "x", "t", "tw")
+        for r in ("mean", "sum", "none")
+    ),
+    *(
+        lambda m, k=k, name=name: getattr(m.nn.functional, name)(
+            m.ones(2, 3), *((1,) if name == "group_norm" else ((3,),)), m.ones(3), m.ones(3).to(getattr(m, k))
+        )
+        for k in KINDS
+        for name in ("layer_norm", "group_norm")
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("number", range(len(OF_TYPES)))
+def test_types_of_images_losses_and_parameters(number: int) -> None:
+    alike(OF_TYPES[number], number)
+
+
+NAN, INF = math.nan, math.inf
+ODD = whats(
+    *(
+        lambda m, p=p: (
+            m.cdist(m.tensor([[1.0, NAN], [INF, 0.5]]), m.tensor([[1.0, 2.0], [NAN, 3], [INF, 0]]), p=p),
+            m.pdist(m.tensor([[1.0, NAN], [1.0, 2.0], [INF, 4.0], [1.0, 2.5]]), p=p),
+        )
+        for p in (0, 0.5, 1, 2, 3)
+    ),
+    *(
+        lambda m, v=v, full=full: m.nn.functional.gaussian_nll_loss(
+            m.tensor([0.5, 1.0]), m.tensor([1.0, 3.0]), m.tensor([v, 0.5]), full, reduction="none"
+        )
+        for v in (INF, NAN, 0.0, 2.0)
+        for full in (True, False)
+    ),
+    *(
+        lambda m, v=v: m.slogdet(m.full((3, 3), v) + m.zeros(2, 1, 1))
+        for v in (NAN, INF, -INF, 0.0)
+    ),
+    *(
+        lambda m, v=v: m.cov(m.ones(2, 3), aweights=m.tensor([1.0, v, 2.0])) for v in (NAN, -1.0, 3.0)
+    ),
+    *(lambda m, v=v: m.histc(m.tensor(v)) for v in (1e30, -1e30, 1.5)),
+    *(
+        lambda m, f=f, b=b: getattr(m.linalg, f)(m.full((*b, 3, 3), NAN), hermitian=True)
+        for f in ("matrix_rank", "pinv")
+        for b in ((), (2,))
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(ODD)))
+def test_numbers_that_are_none_or_without_end(number: int) -> None:
+    alike(ODD[number], number)
+
+
+def test_slopes_of_variances_that_are_held() -> None:
+    def slopes(m: Any) -> Any:
+        x = m.tensor([0.5, 1.0, 2.0])
+        v = m.tensor([0.0, 0.5, 3.0], requires_grad=True)
+        return m.autograd.grad(m.nn.functional.gaussian_nll_loss(x, x * 2, v), v)
+
+    alike(slopes)
+
+
+MASKS: list[tuple[str, list[Any], tuple[int, ...]]] = [
+    (kind, mask, shape)
+    for kind in ("uint8", "bool", "int64")
+    for mask in ([1], [1, 0, 1, 1, 1], [[1] * 5] * 5, [[1]])
+    for shape in ((), (1,), (5,), (1, 5), (1, 1, 5), (4, 5))
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("number", range(len(MASKS)))
+def test_index_put_of_masks_and_of_values_with_more_dimensions(
+    number: int, accumulate: bool
+) -> None:
+    kind, mask, shape = MASKS[number]
+
+    def put(m: Any) -> Any:
+        index = (m.tensor(mask, dtype=getattr(m, kind)),)
+        return m.zeros(5, 5).index_put(index, m.ones(shape) * 2, accumulate)
+
+    def put_in_place(m: Any) -> Any:
+        index = (m.tensor(mask, dtype=getattr(m, kind)),)
+        return m.zeros(5, 5).index_put_(index, m.ones(shape) * 2, accumulate)
+
+    alike(put, MASKS[number])
+    alike(put_in_place, MASKS[number])
+
+
+EMPTY = [
+    (n, zero, k, b, kind)
+    for n in (1, 2, 3)
+    for zero in range(2, n + 2)
+    for k in (1, 3)
+    for b in (1, 2)
+    for kind in ("float32", "int64", "complex64")
+]
+
+
+@pytest.mark.parametrize("name", ["conv", "conv_transpose"])
+@pytest.mark.parametrize("number", range(len(EMPTY)))
+def test_convolutions_of_images_without_extent(number: int, name: str) -> None:
+    n, zero, k, b, kind = EMPTY[number]
+
+    def convolved(m: Any) -> Any:
+        shape = [b, 3, *[4] * n]
+        shape[zero] = 0
+        x, w, bias = (m.ones(*s, dtype=getattr(m, kind)) for s in (shape, (3, 3, *[k] * n), (3,)))
+        return getattr(m.nn.functional, f"{name}{n}d")(x, w, bias, stride=2, padding=2)
+
+    alike(convolved, EMPTY[number])
+
+
+RANKS = whats(
+    *(
+        lambda m, k=k, s=s, kw=kw: m.linalg.matrix_rank(m.zeros(s, dtype=getattr(m, k)), **kw)
+        for k in ("int8", "bool", "float16", "float32", "complex64")
+        for s in ((0, 1), (2, 0), (0, 2, 2))
+        for kw in ({}, {"rtol": 1.0}, {"atol": 1.0}, {"rtol": 1.0, "atol": 1.0}, {"hermitian": True})
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(RANKS)))
+def test_ranks_of_matrices_without_elements(number: int) -> None:
+    alike(RANKS[number], number)

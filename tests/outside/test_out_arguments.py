@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -396,3 +398,43 @@ def test_an_out_over_the_operands(name: str, place: str) -> None:
         return OVER[name](m, x, out).numpy().round(4).tolist(), whole.tolist()
 
     alike_in_memory(run, words=True)
+
+
+COPIES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "view": lambda m, x, out: m.view_copy(x, (3, 2), out=out),
+    "view of a type": lambda m, x, out: m.view_copy(x, dtype=m.float32, out=out),
+    "expand": lambda m, x, out: m.expand_copy(x, (4, 2, 3), out=out),
+    "permute": lambda m, x, out: m.permute_copy(x, (1, 0), out=out),
+    "unsqueeze": lambda m, x, out: m.unsqueeze_copy(x, 0, out=out),
+    "select": lambda m, x, out: m.select_copy(x, 0, 0, out=out),
+    "diagonal": lambda m, x, out: m.diagonal_copy(x, out=out),
+    "as_strided": lambda m, x, out: m.as_strided_copy(x, (2, 2), (1, 1), out=out),
+    "view_as_real": lambda m, x, out: m.view_as_real_copy(x, out=out),
+    "alias": lambda m, x, out: m.alias_copy(x, out=out),
+    "narrow": lambda m, x, out: m.narrow_copy(x, 0, 0, 1, out=out),
+    "split": lambda m, x, out: m.split_copy(x, 1, out=[out, m.ones(7, dtype=out.dtype)]),
+    "unbind": lambda m, x, out: m.unbind_copy(x, out=[out, m.ones(7, dtype=out.dtype)]),
+    "split_with_sizes": lambda m, x, out: m.split_with_sizes_copy(
+        x, (1, 1), out=[out, m.ones(7, dtype=out.dtype)]
+    ),
+}
+
+
+def copied_into(m: Any, name: str, kind: str, taken: str, shape: tuple[int, ...]) -> Any:
+    x = (m.arange(6).reshape(2, 3) + 1).to(getattr(m, kind))
+    out = x if taken == "input" else m.ones(shape, dtype=getattr(m, taken))
+    try:
+        COPIES[name](m, x, out)
+    except RuntimeError as error:
+        return str(error), steps(out)
+    return out.numpy().tolist(), steps(out)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", COPIES)
+def test_out_of_copies_of_views_has_the_shape_also_where_its_type_is_refused(name: str) -> None:
+    kinds = ("complex128", "float32", "float64", "int64")
+    for kind, taken, shape in itertools.product(
+        kinds, (*kinds, "input"), ((5,), (2, 3), (1, 3), (0,))
+    ):
+        same(partial(copied_into, name=name, kind=kind, taken=taken, shape=shape))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle import ORACLE, SUBJECT, Side, attempt
+from tests.oracle import ORACLE, SUBJECT, Side, attempt, torch, tt
 from tests.outside import forms, grads, signatures
 from tests.outside import statements as st
 from tests.outside.alike import alike_for
@@ -97,3 +97,45 @@ def test_losses_of_two_types(name: str) -> None:
             return [made, *(m.autograd.grad(made, leaves) if leaves else ())]
 
         alike_for(what, dtype, other, shape, wanted)
+
+
+GIVEN: tuple[tuple[Any, ...], ...] = (
+    (), (0.5,), (0,), (0, 1), (0.1, 0.9), ("t",), ("t", "t"), (0, "i", "t"), ("m", 0.5), ("m", "t"),
+)  # fmt: skip
+NO_MATHEMATICS = ("set", "apply", "map", "requires", "share", "resize", "rename")
+METHODS = [
+    name.removesuffix("_")
+    for name in dir(torch.Tensor)
+    if name.endswith("_")
+    and not name.startswith(("_", *NO_MATHEMATICS))
+    and hasattr(tt.Tensor, name)
+]
+
+
+def lasts(m: Any, name: str, given: tuple[Any, ...]) -> bool | None:
+    """Whether gradients can be computed twice, where they can be at all: nothing was let go of."""
+    t = m.full((3, 3), 0.3)
+    named = {"t": t, "i": m.tensor([0, 1, 2]), "m": t > 0}
+    x = m.full((3, 3), 0.4, requires_grad=True)
+    m.manual_seed(0)
+    try:
+        y = getattr(x + 0, name)(*(named.get(v, v) for v in given))
+        y.backward(m.ones_like(y))
+    except Exception:
+        return None
+    try:
+        y.backward(m.ones_like(y))
+    except RuntimeError:
+        return False
+    return True
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("end", ["", "_"])
+@pytest.mark.parametrize("name", METHODS)
+def test_what_nobody_asks_for_is_not_let_go_of(name: str, end: str) -> None:
+    if not hasattr(tt.Tensor, name + end):
+        return
+    for given in GIVEN:
+        theirs, ours = (lasts(m, name + end, given) for m in (torch, tt))
+        assert None in (theirs, ours) or ours is theirs, given

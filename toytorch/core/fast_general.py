@@ -224,4 +224,5 @@ def general_saving(op: Op, passed: list[str]) -> list[str]:
     def result_at(index: int) -> fast_saved.Saved:
         return (f"kept_of(results[{index}])", "0") if op.many else fast_saved.RESULT
 
-    return fast_saved.lines(fast_saved.by_plan(op, passed, tensor_at, result_at))
+    saved = fast_saved.by_plan(op, passed, tensor_at, result_at)
+    return [*fast_saved.lines(saved), *fast_saved.frees(op, saved)]

@@ -225,7 +225,7 @@ def with_history(op: Op) -> str:
         same=" and c.dtype is a0.dtype" * pointwise,
         node="Node" if op.variant is None else f"op.node_variant(variant({', '.join(names)}))",
         edges=", ".join(edges),
-        save=indent(fast_saved.lines(saved), 28),
+        save=indent([*fast_saved.lines(saved), *fast_saved.frees(op, saved)], 28),
     )
 
 

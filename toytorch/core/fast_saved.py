@@ -63,3 +63,16 @@ def lines(saved: list[Saved], made: str = "c") -> list[str]:
         f"node.saved = ({', '.join(values)},)",
         f"node.versions = ({', '.join(versions)},)",
     ]
+
+
+def frees(op: Op, saved: list[Saved]) -> list[str]:
+    """The line that says whether a node has tensors to let go of, where that depends on the call."""
+    held = []
+    for k, (kind, index, users) in enumerate(op.plan):
+        if kind == "result" or (kind == "argument" and index in op.tensor_at):
+            if " else None" not in saved[k][0] or len(users) > 1:
+                return []  # always, in PyTorch
+            held.append(f"node.saved[{k}]")
+    # A number PyTorch keeps as a tensor, unless it has an overload for it.
+    test = "{} is not None" if op.variant is None else "isinstance({}, Tensor)"
+    return ["node.frees = " + " or ".join(map(test.format, held))] if held else []

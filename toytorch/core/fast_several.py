@@ -170,13 +170,7 @@ def history_of(op: Op, passed: list[str]) -> str:
         return fast_saved.tensor(passed[index], some, f"a{index}.__class__ is ndarray")
 
     saved = fast_saved.by_plan(op, passed, tensor_at)
-    lines = fast_saved.lines(saved, "made")
-    if saved and op.variant is not None:  # PyTorch's overload for a number keeps no tensor
-        lines.append("node.frees = False")
-        lines.append("for v in node.saved:")
-        lines.append("    if isinstance(v, Tensor):")
-        lines.append("        node.frees = True")
-        lines.append("        break")
+    lines = [*fast_saved.lines(saved, "made"), *fast_saved.frees(op, saved)]
     node = "Node" if op.variant is None else f"op.node_variant(variant({', '.join(passed)}))"
     wants = floating(op, f"({' or '.join(f'w{i}' for i in wanted)})")
     result = result_lines("made", DTYPE, wants, f"{', '.join(edges)},", lines, node)

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.core import random
-from toytorch.core.tensor import Tensor, new
+from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.facts import state, warned
 from toytorch.facts.device import strided
 from toytorch.facts.dtype import int64
@@ -211,10 +212,13 @@ def traced_function(
         hidden = contextlib.nullcontext() if outer is None else state.below(outer)
         with warnings.catch_warnings(), untouched(owner), hidden:
             warnings.simplefilter("ignore", TracerWarning)
-            try:
-                return traced_function(func, tree_map(copy_of, more), name, owner, strict)
-            except Exception as error:
-                failed = error
+            for copy in (copy_of, copy_with_memory):  # `as_strided` may reach beyond the tensor
+                try:
+                    return traced_function(func, tree_map(copy, more), name, owner, strict)
+                except Exception as error:
+                    failed = error
+                if not any(isinstance(t, Tensor) and is_part(t) for t in tree_flatten(more)[0]):
+                    break
         func(*more)  # which fails, too, but what it has written before stays written
         raise failed
 
@@ -243,6 +247,25 @@ def copy_of(item: object) -> Any:
     else:
         made = item.detach().clone().requires_grad_(item._requires_grad)
     return made if item.is_leaf or not state.local.grad else alias_of(made)  # as that lies
+
+
+def is_part(item: Tensor) -> bool:
+    """Whether a tensor's memory holds more than its elements."""
+    array = item._array
+    return array.__class__ is np.ndarray and base.of_array(array).flat(array).size > array.size
+
+
+def copy_with_memory(item: object) -> Any:
+    """`copy_of`, with all of the memory that the tensor is part of."""
+    if not isinstance(item, Tensor) or not is_part(item):
+        return copy_of(item)
+    memory = item.detach().as_strided((item.untyped_storage().nbytes() // item.itemsize,), (1,), 0)
+    made: Tensor = wrap(
+        memory.clone().as_strided(item.shape, item.stride(), item.storage_offset())._array,
+        item.dtype,
+    )
+    made._requires_grad = item._requires_grad
+    return made if item.is_leaf or not state.local.grad else alias_of(made)
 
 
 @contextlib.contextmanager

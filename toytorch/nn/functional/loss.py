@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.autograd.modes import no_grad
 from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor, beside
 from toytorch.core.views import counted
@@ -152,6 +153,8 @@ def binary_cross_entropy(
     if weight is not None:
         refuse_gradients("binary_cross_entropy", weight=weight)
         weight = weight.expand(target.shape)
+        if weight.dtype.itemsize < input.dtype.itemsize:
+            weight = weight.to(input.dtype)  # the loss is multiplied in place
     return pairs.cross_entropy_of_two.function(
         input, target, weight, legacy_reduction(reduction, size_average, reduce)
     )
@@ -261,9 +264,9 @@ def gaussian_nll_loss(
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
-    if spread.dtype.rank < 2:
-        spread.clone().clamp_(min=eps)  # which is refused: the limit is no whole number
-    held = spread + (spread.detach().clamp_min(eps) - spread.detach())  # the limit has no gradient
+    held = spread.clone()
+    with no_grad():  # the limit has no gradient
+        held.clamp_(min=eps)
     loss = (held.log() + (input - target).square() / held) * 0.5
     if not full:
         return reduced(loss, reduction)

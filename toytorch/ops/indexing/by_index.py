@@ -220,7 +220,7 @@ def _index_put(
         try:
             np.broadcast_to(np.empty(values.shape, bool), found)
         except ValueError:
-            raise _mismatch(values, found) from None
+            raise mismatch(values, found) from None
     _need_same_type(a, values)
     result = a if into else copied(a)
     places = full_places(arrays)
@@ -232,9 +232,15 @@ def _index_put(
     except (IndexError, ValueError) as error:
         _check_bounds(a, arrays)
         raise_index(error, arrays)
-        words = "could not be broadcast", "shape mismatch", "not broadcastable", "with a sequence"
+        words = (
+            "could not be broadcast",
+            "could not broadcast",
+            "shape mismatch",
+            "not broadcastable",
+            "with a sequence",
+        )
         if any(said in str(error) for said in words):
-            raise _mismatch(values, a[places].shape) from None
+            raise mismatch(values, a[places].shape) from None
         raise
     return result
 
@@ -265,7 +271,8 @@ def _need_same_type(a: Array, values: Array) -> None:
         )
 
 
-def _mismatch(values: Array, found: tuple[int, ...]) -> RuntimeError:
+def mismatch(values: Array, found: tuple[int, ...]) -> RuntimeError:
+    """What to raise for values that do not fit where they are to go."""
     return RuntimeError(
         f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
         f"indexing result of shape {list(found)}"

@@ -81,7 +81,7 @@ def index_put(
 ) -> Tensor:
     """A copy with values written at index tensors."""
     if not accumulate and indices is not None:
-        refuse_old_mask(indices, values)
+        refuse_old_mask(input, indices, values)
     return indexed.index_put.function(
         input, _full_indices(input, indices, values), values, accumulate
     )
@@ -96,7 +96,7 @@ def index_put_(
 ) -> Tensor:
     """Writes values at index tensors."""
     if not accumulate:
-        refuse_old_mask(indices, values)
+        refuse_old_mask(self, indices, values)
     given = [i for i in indices if isinstance(i, Tensor)]
     masked = len(given) == 1 and given[0].dtype in (types.bool, types.uint8)
     fills_in = masked and not accumulate and values.numel() == 1  # as masked_fill_ does
@@ -110,15 +110,32 @@ def index_put_(
     return indexed.index_put.written(self, places, values, accumulate)  # the op's in-place form
 
 
-def refuse_old_mask(indices: Sequence[Tensor | None], values: Tensor) -> None:
+def refuse_old_mask(x: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> None:
     """Refuses a mask of bytes where one number goes everywhere, as masked_fill_ does."""
     given = [i for i in indices if i is not None]
     if len(given) == 1 and given[0].dtype is types.uint8 and values.numel() == 1:
+        refuse_masks(x, indices)
         indexed.need_mask("masked_fill_", given[0]._array)
+
+
+def refuse_masks(x: Tensor, indices: Sequence[Tensor | None]) -> None:
+    """Refuses masks of another shape than the dimensions they stand for."""
+    dim = 0
+    for i in indices:
+        if i is not None and i.dtype in (types.bool, types.uint8):
+            for k in range(i.ndim):
+                if x.shape[dim + k : dim + k + 1] != i.shape[k : k + 1]:
+                    raise IndexError(
+                        f"The shape of the mask {list(i.shape)} at index {k} does not match the "
+                        f"shape of the indexed tensor {list(x.shape)} at index {dim + k}"
+                    )
+            dim += i.ndim - 1
+        dim += 1
 
 
 def _full_indices(x: Tensor, indices: Any, values: Tensor) -> list[Any]:
     found: list[Any] = []
+    refuse_masks(x, indices)
     masks = [i for i in indices if i is not None]
     if values.dtype is not x.dtype and len(masks) == 1 and fills(values, masks[0]):
         return [None if i is None else i.bool() for i in indices]
@@ -129,6 +146,15 @@ def _full_indices(x: Tensor, indices: Any, values: Tensor) -> list[Any]:
             found += indexed.nonzero.function(i).unbind(1)  # as ops, which a trace records
         else:
             found.append(i)
+    taken = [i.ndim for i in found if i is not None]
+    rank = x.ndim - len(taken) + max(taken, default=0)
+    if (
+        len(found) <= x.ndim
+        and values.ndim > rank
+        and not (len(masks) == 1 and fills(values, masks[0]))
+    ):
+        shape = x[tuple(_slices(found))].shape
+        raise indexed.mismatch(values._array, tuple(shape))
     return found
 
 

@@ -84,7 +84,11 @@ def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 def _slogdet(xp: ArrayModule, a: Array) -> Any:
     checks.need_square("linalg.slogdet", a)
     checks.need_float("linalg.slogdet", a)
-    return tuple(xp.asarray(r) for r in xp.linalg.slogdet(a))
+    sign, size = map(xp.asarray, xp.linalg.slogdet(a))
+    # NaN has no sign: where a pivot is NaN, PyTorch's product of their signs is 0.
+    return sign if a.dtype.kind == "c" else xp.where(xp.isnan(size), 0, sign).astype(
+        sign.dtype
+    ), size
 
 
 def _slogdet_gradient(gs: Sequence[Tensor], A: Tensor, result0: Tensor) -> Any:

@@ -202,7 +202,7 @@ def pairs(xp: ArrayModule, a: Array, b: Array, p: float) -> Any:
         size = abs(a[..., i : i + step, None, :] - b[..., None, :, :])
         part = made[..., i : i + step, :]
         if p == 0:
-            part[...] = (size != 0).sum(-1)
+            xp.minimum(xp.ceil(size), 1).sum(-1, out=part)  # and NaN is no number of them
         elif p == 1:
             size.sum(-1, out=part)
         elif p == 2:

@@ -13,7 +13,7 @@ from toytorch.core.views import counted
 from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
-from toytorch.facts.hints import Array, ArrayModule, Sizes
+from toytorch.facts.hints import Array, ArrayModule, Fn, Sizes
 from toytorch.ops.creation.create import need_type, put_out
 from toytorch.ops.define import general, public
 from toytorch.ops.linalg import checks
@@ -52,6 +52,14 @@ def no_end(name: str, a: Array) -> checks.LinAlgError:
         f"linalg.svd: {batch}The algorithm failed to converge because the input matrix contained "
         "non-finite values."
     )
+
+
+def _of_hermitian(xp: ArrayModule, find: Fn, a: Array) -> Any:
+    try:
+        return find(a)
+    except xp.linalg.LinAlgError:
+        words = NO_END.replace("singular values", "eigenvalues")
+        raise checks.LinAlgError(words.format("linalg.eigh")) from None
 
 
 def skew(x: Tensor) -> Any:
@@ -255,7 +263,7 @@ def _pinv(
     if hermitian:
         checks.need_square("linalg.pinv", a)
     if hermitian:
-        s, u = xp.linalg.eigh(a)
+        s, u = _of_hermitian(xp, xp.linalg.eigh, a)
         vh, size = u.swapaxes(-1, -2).conj(), abs(s)
     else:
         try:
@@ -342,7 +350,7 @@ def _matrix_rank(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     both = atol is not None and rtol is not None
     if a.size and both and a.dtype.itemsize == 2 and from_numpy_dtype(a.dtype).rank == 2:
         raise no_kernel("linalg_svd_cpu", a.dtype)
-    if (a.size or not both) and (a.dtype.kind not in "fc" or a.dtype.itemsize == 2):
+    if (a.size or rtol is None) and (a.dtype.kind not in "fc" or a.dtype.itemsize == 2):
         raise RuntimeError("This function doesn't handle types other than float and double")
     for label, t in (("atol", atol), ("rtol", rtol)):
         if getattr(t, "dtype", None) is not None and t.dtype.kind == "c":
@@ -351,7 +359,7 @@ def _matrix_rank(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
         return xp.zeros(a.shape[:-2], "int64")
     if hermitian:
         checks.need_square("linalg.eigh", a)
-        s = abs(xp.linalg.eigvalsh(a))
+        s = abs(_of_hermitian(xp, xp.linalg.eigvalsh, a))
     else:
         try:
             s = xp.linalg.svd(a, compute_uv=False)

@@ -57,12 +57,12 @@ def _convolution(
     if x.dtype.kind == "b":
         raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
     same_types(x, w, bias, transposed)
+    if not x.size and x.shape[0] and x.shape[1]:
+        raise RuntimeError(
+            "Only zero batch or zero channel inputs are supported, but got input shape: "
+            f"{[*x.shape[:2], *(1,) * (n == 1), *x.shape[2:]]}"
+        )
     if not transposed and not x.size:
-        if x.shape[0] and x.shape[1]:
-            raise RuntimeError(
-                "Only zero batch or zero channel inputs are supported, but got input shape: "
-                f"{list(x.shape)}"
-            )
         out = [
             (s + 2 * p - d * (k - 1) - 1) // t + 1
             for s, p, d, k, t in zip(x.shape[2:], padding, dilation, w.shape[2:], stride)

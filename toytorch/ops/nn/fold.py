@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.core.memory_order import kept
 from toytorch.core.op import Op
+from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
@@ -32,6 +33,11 @@ def _plan(
     return tuple(map(taps, size, kernel, stride, padding, dilation))
 
 
+def _need_fractions(name: str, a: Array) -> None:
+    if a.dtype.kind in "iu":
+        raise no_kernel(name, a.dtype)
+
+
 def _im2col(
     xp: ArrayModule, a: Array, kernel: Shape, dilation: Shape, padding: Shape, stride: Shape
 ) -> Any:
@@ -49,6 +55,7 @@ def _im2col(
             f"dilation={tuple(dilation)}, padding={tuple(padding)}, calculated shape of the array "
             f"of sliding blocks as {out}, but its components must be at least one."
         )
+    _need_fractions("im2col_out_cpu", a)
     seen = windows(xp, padded(xp, a, padding), kernel, stride, dilation, out)
     rows = a.shape[-3] * math.prod(kernel)
     # A copy also where the windows are single elements, and a view would have the same shape.
@@ -92,6 +99,7 @@ def _col2im(
         )
     channels = a.shape[-2] // area
     images = math.prod(a.shape[:-2])
+    _need_fractions("col2im_out_cpu", a)
     wide = xp.zeros((images, channels, *(n + 2 * p for n, p in zip(size, padding))), a.dtype)
     add_columns(wide, a.reshape(images, channels, *kernel, *out), kernel, stride, dilation, out)
     return xp.ascontiguousarray(inner(wide, padding)).reshape(*a.shape[:-2], channels, *size)

@@ -63,7 +63,7 @@ def _layer_norm(
     if weight is not None:
         made *= weight.reshape(-1)
     if bias is not None:
-        made += bias.reshape(-1)
+        made += bias.real.reshape(-1)  # of other types than the weight, it is refused later
     if few(a.dtype, rows.shape[1]) and not rstd.all():
         unknown(made, rstd.reshape(-1))
     return made.reshape(a.shape), mean.reshape(kept), rstd.reshape(kept)
@@ -288,7 +288,7 @@ def _group_norm(
     if weight is not None:
         made *= weight.reshape(-1, 1)
     if bias is not None:
-        made += bias.reshape(-1, 1)
+        made += bias.real.reshape(-1, 1)  # as above
     made = made.reshape(a.shape)
     if channels_last(a):
         made = np.ascontiguousarray(made.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)

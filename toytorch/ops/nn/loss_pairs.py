@@ -133,7 +133,7 @@ def _loss(
         given = x
         if first:
             x, t = _in_place_of(x, x, t)
-        x, t, *arrays = _common(kernel_name, [x, t, *arrays])
+        x, t = _common(kernel_name, [x, t])
         made = kernel(xp, x, t, *arrays, *numbers)
         if first or same:  # which PyTorch allocates like the first, spread out
             given = given if given.shape == made.shape else xp.broadcast_to(given, made.shape)
@@ -247,7 +247,11 @@ def _cross_entropy(xp: ArrayModule, x: Array, t: Array, weight: Array | None) ->
         ):
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     loss = (t - 1) * xp.maximum(xp.log1p(-x), -100) - t * xp.maximum(xp.log(x), -100)
-    return _weighted(loss.astype(x.dtype), weight)
+    loss = loss.astype(x.dtype)
+    if weight is None:
+        return loss
+    loss, weight = _in_place_of(x, loss, weight)
+    return loss * weight
 
 
 def _cross_entropy_gradient(

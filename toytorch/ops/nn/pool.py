@@ -359,7 +359,7 @@ def _average_pool(n: int) -> Op:
                 for p, sizes in (("", a.shape[-3:]), ("k", window))
             )
             raise RuntimeError(f"input image ({seen}) smaller than kernel size ({held})")
-        if a.dtype.kind != "f" and a.dtype != np.int64:
+        if (a.dtype.kind != "f" and a.dtype != np.int64) or (n == 3 and a.dtype.itemsize == 2):
             raise no_kernel(name + "_out_frame" * (n == 3), a.dtype)
         sides = a.shape[-n:], window, steps, pad, out
         if a.dtype.kind == "i":
@@ -418,6 +418,7 @@ def _average_pool(n: int) -> Op:
         ),
         memory="format" if n == 2 else "rows",
         amp="float32" if n == 3 else "",
+        upcast=n == 2,
         out_type="same",
         doc="The mean of every window.",
     )

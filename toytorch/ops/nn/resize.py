@@ -11,6 +11,7 @@ from toytorch.backends.base import attempt
 from toytorch.core.memory_order import has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.ops.define import general, public, takes_words
 from toytorch.ops.indexing.by_index import type_name
@@ -64,6 +65,8 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
         plan = maps(a.shape, out, align_corners, scales)
         if a.dtype.kind == "f" or plan[0].weights is None:
             return apply_all(xp, a, plan)
+        if n != 2:
+            raise no_kernel("compute_indices_weights_linear", a.dtype)
         for k in reversed(range(n)):  # bytes are rounded after each dimension, the last one first
             made = linear_maps.apply(
                 xp, a.astype("float64"), a.ndim - n + k, linear_maps.quantized(plan[k])

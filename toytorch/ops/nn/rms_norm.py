@@ -12,8 +12,6 @@ from toytorch.backends.base import attempt
 from toytorch.core.memory_order import has_channels_last
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
-from toytorch.facts.device import channels_last as last_format
-from toytorch.facts.device import channels_last_3d as last_volumes
 from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.ops.at_once import at_once, taken
 from toytorch.ops.define import general, public
@@ -92,7 +90,7 @@ def rms_norm(
     """x/√(mean(x²) + eps)·weight over the last dimensions; Zhang and Sennrich 2019.
 
     It is one kernel, as PyTorch's is on other devices than the CPU; half types and complex ones, mixed
-    ones, and layouts with channels last get PyTorch's ops one by one.
+    ones, and layouts that are not contiguous get PyTorch's ops one by one.
     """
     shape = tuple(normalized_shape)
     if input.ndim < len(shape):
@@ -106,13 +104,11 @@ def rms_norm(
         kind = types.float32 if input.dtype.itemsize == 2 else input.dtype.to_real()
         eps = types.finfo(kind).eps
     last = has_channels_last(input._array)
-    if input.dtype.plain and (weight is None or weight.dtype is input.dtype) and not last:
+    plain = input.dtype.plain and (weight is None or weight.dtype is input.dtype)
+    if plain and not last and input.is_contiguous():
         made: Tensor = fused.function(input, list(shape), weight, eps)[0]
         return made
     x = input.to(types.float32) if input.dtype.itemsize == 2 else input
     made = x * _rstd(x, last_dims(shape), eps)
     made = made if weight is None else made * weight
-    made = made.to(input.dtype)
-    if last:
-        return made.contiguous(memory_format=last_format if input.ndim == 4 else last_volumes)
-    return made.contiguous()
+    return (made if last else made.contiguous()).to(input.dtype)

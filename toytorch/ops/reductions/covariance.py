@@ -27,7 +27,7 @@ def _weights(values: Tensor, name: str, count: int, kind: str) -> None:
             f"cov(): expected {name} to have the same numel as there are "
             f"observations in the input but got {values.numel()} != {count}"
         )
-    if values.numel() and not values.is_meta and bool((values < 0).any()):
+    if values.numel() and not values.is_meta and not bool((values >= 0).all()):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 

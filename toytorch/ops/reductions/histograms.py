@@ -95,6 +95,7 @@ def histc(
     place = inside - low
     place /= high - low
     place *= bins
+    place[inside == (low + high) / 2] = bins // 2  # also where nothing is wide enough to count
     counts = np.bincount(np.minimum(place.astype(np.int64), bins - 1), minlength=bins)
     made = wrap(counts.astype(input.dtype.numpy))
     if out is None or not out._requires_grad:

@@ -88,6 +88,12 @@ detached = general(
 )
 
 
+def _shape_out(out: Any, made: Tensor) -> None:
+    """Gives out= the result's shape also where its type is refused, as PyTorch does."""
+    if out is not None and out.dtype is not made.dtype and out.shape != made.shape:
+        out.resize_(made.shape)
+
+
 def _copying(name: str, show: Fn) -> Any:
     show = with_words(show) if show.__module__ != "toytorch.ops" else show  # records' know words
 
@@ -106,6 +112,12 @@ def _copying(name: str, show: Fn) -> Any:
         made = show(*args, **kwargs)
         if name == "narrow" and out is not None:
             refuse_grad("narrow_copy", sources, out)
+            if out.dtype is not made.dtype:
+                raise RuntimeError(
+                    "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this "
+                    "error message be improved?  If so, please report an enhancement request to "
+                    "PyTorch.)"
+                )
         if isinstance(made, Tensor):
             order = None if made.is_sparse else convert.CONTIGUOUS
             if out is None and name == "detach" and not made.is_sparse:
@@ -113,6 +125,7 @@ def _copying(name: str, show: Fn) -> Any:
             if name == "slice" and out is None and made._requires_grad:
                 refuse_complex("slice_copy", made)
             copy = made.clone(memory_format=order)
+            _shape_out(out, copy)
             return create.put_out(copy, out, same=True, aten=aten, of=sources)
         outs = [None] * len(made) if out is None else out
         if len(outs) != len(made):
@@ -120,11 +133,15 @@ def _copying(name: str, show: Fn) -> Any:
                 f"{name}_copy_out() expected an out= argument of size {len(made)}, "
                 f"got size {len(outs)}"
             )
-        pieces = tuple(
-            create.put_out(m.clone(memory_format=convert.CONTIGUOUS), o, same=True)
-            for m, o in zip(made, outs)
-        )
-        return pieces if out is None else None
+        if name == "split" and out is not None:  # which only writes
+            for piece, target in zip(made, outs):
+                target.copy_(piece)
+            return None
+        pieces = [m.clone(memory_format=convert.CONTIGUOUS) for m in made]
+        for piece, target in zip(pieces, outs):
+            _shape_out(target, piece)
+            create.put_out(piece, target, same=True)
+        return tuple(pieces) if out is None else None
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
     function.__doc__ = f"`{name}` in fresh memory."
