@@ -47,8 +47,8 @@ def revive(value: Tensor | None, node: Node, index: int) -> Any:
     if not state.local.grad or value is None:
         return value
     tensor: Tensor = new(Tensor)
-    tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
-    tensor._requires_grad = tensor.dtype.rank > 1  # places of a maximum have no history
+    tensor._array, tensor._dtype, tensor._storage = value._array, value._dtype, value._storage
+    tensor._requires_grad = tensor._dtype.rank > 1  # places of a maximum have no history
     edge = Output(node, index) if node.many else node
     tensor._grad_edge = edge if tensor._requires_grad else None
     if value._tangents is not None:
@@ -79,7 +79,7 @@ def fit(grad: Tensor, shape: Sizes, dtype: DType) -> Tensor:
             grad = grad.sum(dims, True)
         if grad._array.shape != shape:
             grad = grad.reshape(shape) if lead >= 0 else grad.expand(shape)
-    if grad.dtype is not dtype:
+    if grad._dtype is not dtype:
         grad = grad.real if grad.dtype.is_complex and not dtype.is_complex else grad
         grad = grad.to(dtype)
     return grad
@@ -102,7 +102,7 @@ def factors_of(names: Sequence[str]) -> set[str]:
 def any_complex(*kept: Any) -> bool:
     """Whether there is a complex number or a tensor of some."""
     return any(
-        k.dtype.is_complex
+        k._dtype.is_complex
         if isinstance(k, Tensor)
         else any_complex(*k)
         if isinstance(k, (list, tuple))
@@ -256,7 +256,7 @@ def gradient_lines(
     if factors and needed is not None:
         needed = tuple("h" if n == "g" else n for n in needed)
         turning = [
-            f"conjugate = g.dtype.is_complex and any_complex({', '.join(factors)})",
+            f"conjugate = g._dtype.is_complex and any_complex({', '.join(factors)})",
             "h = g.conj() if conjugate else g",
         ]
     call = f"d_{name}({', '.join(needed or ())})"
@@ -270,11 +270,11 @@ def gradient_lines(
                 f"edges_list = edges[{i}:]",
                 *(back if turning else ()),
                 "grads = [None if e is None or x is None else "
-                "(x if x._array.shape == e.meta[0] and x.dtype is e.meta[1] else "
+                "(x if x._array.shape == e.meta[0] and x._dtype is e.meta[1] else "
                 "fit(x, *e.meta)) for x, e in zip(grads, edges_list)]",
             )
         ]
-    back = [f"    if conjugate and g{i}.dtype.is_complex:", f"        g{i} = g{i}.conj()"]
+    back = [f"    if conjugate and g{i}._dtype.is_complex:", f"        g{i} = g{i}.conj()"]
     return [
         f"    g{i} = None",
         f"    e = edges[{i}]",
@@ -287,7 +287,7 @@ def gradient_lines(
                 f"if g{i} is not None:",
                 *(back if turning else ()),
                 "    shape, dtype = e.meta",
-                f"    if g{i}._array.shape != shape or g{i}.dtype is not dtype:",
+                f"    if g{i}._array.shape != shape or g{i}._dtype is not dtype:",
                 f"        g{i} = fit(g{i}, shape, dtype)",
             )
         ),
