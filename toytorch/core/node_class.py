@@ -156,8 +156,11 @@ def make_node_class(op: Op) -> type[Node]:
         op.node_name,
         (Node,),
         {
-            **{f"_saved_{name}": reader(op, name) for name in op.keeps},
-            **{f"_raw_saved_{name}": raw_reader(op.keeps.index(name)) for name in tensors},
+            **{f"_saved_{spelled(op, name)}": reader(op, name) for name in op.keeps},
+            **{
+                f"_raw_saved_{spelled(op, name)}": raw_reader(op.keeps.index(name))
+                for name in tensors
+            },
             "__slots__": (),
             "op": op,
             "apply": namespace["apply"],
@@ -173,15 +176,41 @@ def make_node_class(op: Op) -> type[Node]:
     )
 
 
+def spelled(op: Op, name: str) -> str:
+    """What PyTorch calls a value that a node keeps."""
+    names, number = op.schema.result_names, name.removeprefix("result")
+    layer = not op.has_method and names[:1] in (("output",), ("values",))  # whose results have none
+    if number.isdigit() and number != name and names and not layer:
+        return names[int(number)]
+    owner, _, trait = name.rpartition("_")
+    return f"{owner}_sym_sizes" if trait == "shape" else op.spelled.get(name, name)
+
+
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def in_numbers(op: Op, name: str) -> Fn | None:
+    """How PyTorch keeps a value: sizes and the like as tuples, a reduction as a number."""
+    kind = op.schema.args[op.schema.index[name]].type if name in op.schema.index else ""
+    if kind.startswith("int["):
+        return lambda v: v if v is None else tuple(v) if isinstance(v, (tuple, list)) else (v,)
+    return (lambda v: REDUCTIONS.get(v, v)) if name == "reduction" else None
+
+
 def reader(op: Op, name: str) -> property:
     """What a node gives of a value that it keeps."""
     place = op.keeps.index(name)
     what, index, _ = op.plan[place]
+    turned = in_numbers(op, name)
 
     def read(node: Node) -> Any:
         value = node.saved_items()[place][1]
         if isinstance(value, Tensor) and node.versions[place] is not None:
             check_version(op.name, name, value, node.versions[place], node, True)
+        if turned is not None:
+            return turned(value)
+        if value.__class__ is list:
+            return tuple(value)
         return revive(value, node, max(index, 0)) if what == "result" else value
 
     return property(read)

@@ -10,6 +10,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Fn
+from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
@@ -20,7 +21,7 @@ from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import Compiled, Parameter, Session
 from toytorch.jit.script.cleanup import clean
 from toytorch.jit.script.errors import CompileError, FrontendError, NotSupportedError
-from toytorch.jit.script.modules import Modules, is_library
+from toytorch.jit.script.modules import Modules
 from toytorch.jit.script.reading import Program, read_function
 from toytorch.jit.script.values import At, ModuleValue
 
@@ -73,8 +74,8 @@ class Compiler(Modules):
             raise self.fail(f"Bad type annotation: # type: {text}", self.program.tree) from None
 
     def from_library(self) -> bool:
-        """Whether this is a method of one of the framework's modules."""
-        return isinstance(self.owner, ModuleValue) and is_library(type(self.owner.module))
+        """Whether this is a method that one of the framework's modules has or leaves to its heirs."""
+        return isinstance(self.owner, ModuleValue) and is_ours(self.program.names("__name__"))
 
     def parameters(self) -> list[Parameter]:
         """The parameters, with an input of the graph for each."""
