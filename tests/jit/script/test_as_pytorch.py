@@ -67,6 +67,21 @@ class Net(torch.nn.Module):
         return self.blocks(x)
 print(torch.jit.script(Net())(torch.ones(2, 2)).shape)
 """,
+    "a default of None": """
+@torch.jit.script
+def f(x, w: Optional[torch.Tensor] = None):
+    if w is None:
+        if x.dim() == 1:
+            w = torch.tensor([2.0])
+        elif x.dim() == 2:
+            w = torch.tensor([3.0])
+        else:
+            w = torch.tensor([4.0])
+    else:
+        w = w * 2
+    return x * w
+print(f(torch.ones(1)), f(torch.ones(1, 1)), f(torch.ones(1), torch.ones(1)))
+""",
     "types in messages": """
 @torch.jit.script
 def f(x):

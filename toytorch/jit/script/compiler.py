@@ -21,7 +21,7 @@ from toytorch.jit.script.annotations import spelled
 from toytorch.jit.script.base import Compiled, Parameter, Session
 from toytorch.jit.script.cleanup import clean
 from toytorch.jit.script.errors import CompileError, FrontendError, NotSupportedError
-from toytorch.jit.script.modules import Modules
+from toytorch.jit.script.modules import Modules, is_library
 from toytorch.jit.script.reading import Program, read_function
 from toytorch.jit.script.values import At, ModuleValue
 
@@ -75,7 +75,12 @@ class Compiler(Modules):
 
     def from_library(self) -> bool:
         """Whether this is a method that one of the framework's modules has or leaves to its heirs."""
-        return isinstance(self.owner, ModuleValue) and is_ours(self.program.names("__name__"))
+        if not isinstance(self.owner, ModuleValue):
+            return False
+        try:
+            return is_ours(self.program.names("__name__"))
+        except KeyError:  # a program without a file
+            return is_library(type(self.owner.module))
 
     def parameters(self) -> list[Parameter]:
         """The parameters, with an input of the graph for each."""

@@ -53,6 +53,10 @@ class Pythons(Subscripts):
             }
         return found
 
+    def call_outside(self, function: Fn, modifier: str, *given: Any) -> Any:
+        """A function that is left to Python."""
+        raise NotImplementedError
+
     def call_python(self, function: Fn, args: Given, kwargs: Kwargs, at: At) -> Any:
         """Calls a builtin."""
         try:
