@@ -176,17 +176,19 @@ def make_node_class(op: Op) -> type[Node]:
     )
 
 
+LAYERS = "output values"  # first results of layers, whose results have no names in PyTorch
+
+
 def spelled(op: Op, name: str) -> str:
     """What PyTorch calls a value that a node keeps."""
     names, number = op.schema.result_names, name.removeprefix("result")
-    layer = not op.has_method and names[:1] in (("output",), ("values",))  # whose results have none
-    if number.isdigit() and number != name and names and not layer:
+    if number.isdigit() and number != name and names and (op.has_method or names[0] not in LAYERS):
         return names[int(number)]
     owner, _, trait = name.rpartition("_")
     return f"{owner}_sym_sizes" if trait == "shape" else op.spelled.get(name, name)
 
 
-REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+REDUCTIONS = "none mean sum"  # 0, 1 and 2: each word and a space take five letters
 
 
 def in_numbers(op: Op, name: str) -> Fn | None:
@@ -194,7 +196,7 @@ def in_numbers(op: Op, name: str) -> Fn | None:
     kind = op.schema.args[op.schema.index[name]].type if name in op.schema.index else ""
     if kind.startswith("int["):
         return lambda v: v if v is None else tuple(v) if isinstance(v, (tuple, list)) else (v,)
-    return (lambda v: REDUCTIONS.get(v, v)) if name == "reduction" else None
+    return (lambda v: REDUCTIONS.index(v) // 5) if name == "reduction" else None
 
 
 def reader(op: Op, name: str) -> property:
