@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle import torch, tt
+from tests.oracle import attempt, torch, tt
 from tests.outside.alike import same_words, warned
 
 # -- calls -----------------------------------------------------------------------------------------
@@ -136,4 +136,32 @@ def test_tensors_of_files(tmp_path: Path) -> None:
         c = m.from_file(file, size=4, dtype=m.int16)
         c[1] = 7
         found.append((a.tolist(), b.tolist(), c.tolist(), Path(file).read_bytes()))
+    assert found[0] == found[1]
+
+
+MAPPED = {
+    "fewer bytes": lambda m, f: m.from_file(f, size=5).numel(),
+    "far fewer": lambda m, f: m.from_file(f, size=10**12).numel(),
+    "negative": lambda m, f: m.from_file(f, size=-1).numel(),
+    "negative, shared": lambda m, f: m.from_file(f, shared=True, size=-1).numel(),
+    "not there": lambda m, f: m.from_file(f + "0", size=1).numel(),
+    "a folder": lambda m, f: m.from_file("/", shared=True, size=1).numel(),
+    "nothing": lambda m, f: m.from_file(f).numel(),
+    "bytes": lambda m, f: m.UntypedStorage.from_file(f, False, 17).nbytes(),
+    "all bytes": lambda m, f: m.UntypedStorage.from_file(f).nbytes(),
+    "typed": lambda m, f: m.FloatStorage.from_file(f, False, 5).size(),
+    "longer, shared": lambda m, f: m.from_file(f, shared=True, size=5).tolist()[-1],
+}
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+@pytest.mark.parametrize("name", MAPPED)
+def test_files_that_are_not_what_was_asked_for(name: str, tmp_path: Path) -> None:
+    """No memory is taken for bytes that a file lacks, and no file changes that is only read."""
+    found = []
+    for m in (tt, torch):
+        file = tmp_path / "numbers"
+        file.write_bytes(bytes(16))
+        said = attempt(MAPPED[name], m, str(file))
+        found.append((repr(said), len(file.read_bytes())))
     assert found[0] == found[1]

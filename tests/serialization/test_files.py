@@ -296,6 +296,7 @@ def test_other_byte_order() -> None:
     file, pickler = io.BytesIO(), Pickler()
     writer = Writer(file)
     writer.add("data.pkl", pickler.dump(tt.tensor([1, 256])))
+    writer.add("version", b"3\n")
     writer.add("byteorder", b"big")
     writer.add("data/0", tt.tensor([1, 256]).numpy().astype(">i8").view("uint8"))
     writer.close()

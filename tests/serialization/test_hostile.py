@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import toytorch as tt
+from tests.oracle import torch
 from toytorch.serialization import DamagedArchive, UnpicklingError, load, safetensors, save
 
 FUZZ = int(os.environ.get("TOYTORCH_FUZZ", "300"))
@@ -27,7 +28,7 @@ def archive(program: bytes, records: dict[str, bytes] | None = None, **how: Any)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", **how) as out:
         out.writestr("archive/data.pkl", program)
-        for name, data in (records or {"data/0": bytes(16)}).items():
+        for name, data in {"version": b"3", **(records or {"data/0": bytes(16)})}.items():
             out.writestr(f"archive/{name}", data)
     file.seek(0)
     return file
@@ -577,3 +578,86 @@ def test_hostile_safetensors(name: str, tmp_path: Path) -> None:
     path.write_bytes(struct.pack("<Q", len(HEADERS[name])) + HEADERS[name] + b"\0")
     with pytest.raises(safetensors.SafetensorError, match=r"hostile\.safetensors"):
         safetensors.load_file(path)
+
+
+def written(edit: Any) -> bytes:
+    """A file of PyTorch with other records: `edit` gives the bytes of each, or None for none."""
+    return rewritten(torch.save, torch.arange(4.0), edit)
+
+
+def rewritten(write: Any, value: Any, edit: Any) -> bytes:
+    """What `write` makes of a value, with other records."""
+    made, out = io.BytesIO(), io.BytesIO()
+    write(value, made)
+    with zipfile.ZipFile(made) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            data = edit(name.partition("/")[2], old.read(name))
+            if data is not None:
+                new.writestr(name, data)
+    return out.getvalue()
+
+
+def record(name: str, data: bytes | None) -> Any:
+    """An edit of one record."""
+    return lambda n, old: data if n == name else old
+
+
+def raised(m: Any, data: bytes) -> type[Exception]:
+    """The class of error that a file leads to."""
+    with pytest.raises(Exception) as caught:
+        m.load(io.BytesIO(data), weights_only=True)
+    return caught.type
+
+
+OURS = {
+    "no version": record("version", None),
+    "version of words": record("version", b"abc"),
+    "version of tomorrow": record("version", b"99"),
+    "no bytes": record("data/0", None),
+    "fewer bytes": record("data/0", bytes(12)),
+    "more bytes": record("data/0", bytes(20)),
+    "empty program": record("data.pkl", b""),
+    **{
+        name: record("data.pkl", PROGRAMS[name])
+        for name in (
+            "offset",
+            "beyond",
+            "negative size",
+            "negative stride",
+            "huge offset",
+            "dims",
+            "stride",
+            "long text",
+            "no stop",
+            "eval",
+            "system",
+            "too long",
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_errors_are_of_the_class_that_pytorch_raises(name: str) -> None:
+    data = written(OURS[name])
+    assert issubclass(raised(tt, data), raised(torch, data))
+
+
+def test_files_of_the_older_layout_end_early_as_in_pytorch() -> None:
+    file = io.BytesIO()
+    torch.save([torch.arange(9.0)], file, _use_new_zipfile_serialization=False)
+    data = file.getvalue()
+    for tenth in range(10):
+        cut = data[: len(data) * tenth // 10]
+        want = raised(torch, cut)
+        want = EOFError if want is struct.error else want  # which tells of PyTorch's reader only
+        assert issubclass(raised(tt, cut), want), tenth
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*deprecated")
+def test_a_compiled_module_of_pytorch_is_called_by_its_name() -> None:
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), file)
+    for read in (tt.load, tt.jit.load):
+        with pytest.raises(DamagedArchive, match=r"torch\.jit\.save, whose code only PyTorch runs"):
+            read(io.BytesIO(file.getvalue()))

@@ -62,21 +62,21 @@ def make_roots(tensors: Any, grads: Any) -> list[tuple[Any, Tensor]]:
                 f"element {i} of tensors does not require grad and does not have a grad_fn"
             )
         if grad is None:
-            if tensor.dtype.is_complex:
+            if tensor._dtype.is_complex:
                 raise RuntimeError(
                     "grad can be implicitly created only for real scalar outputs but"
                     f" got {tensor.dtype}"
                 )
             array, simulation = tensor._array, None if state.profiler else base.simulation
-            if array.__class__ is ndarray and tensor.dtype.plain:
-                grad = wrap(ones(array.shape, array.dtype), tensor.dtype)
+            if array.__class__ is ndarray and tensor._dtype.plain:
+                grad = wrap(ones(array.shape, array.dtype), tensor._dtype)
             elif simulation is not None and array.__class__ is simulation.array_type:
                 with simulation.on(tensor.device):
                     made = simulation.plain("ones", ones, [array.shape, array.dtype], [])
                 grad = wrap(made, tensor.dtype)
             else:
                 grad = ones_like(tensor)
-        if grad.dtype is not tensor.dtype:
+        if grad._dtype is not tensor._dtype:
             grad = grad.to(tensor.dtype)
         roots.append(root_of(tensor, grad))
     return roots
@@ -90,7 +90,7 @@ def root_of(tensor: Tensor, grad: Tensor) -> tuple[Any, Tensor]:
         meta = target.meta
         if meta.__class__ is tuple and meta[1] is not None:
             shape, kind = meta
-            other = kind is not grad.dtype and kind.is_complex is grad.dtype.is_complex
+            other = kind is not grad._dtype and kind.is_complex is grad._dtype.is_complex
             if other or shape != grad._array.shape:
                 grad = engines.as_known(grad, meta)
     return target, grad

@@ -300,7 +300,7 @@ def lifted(x: Tensor) -> Tensor:
     if x._requires_grad:
         return registry["alias"].function(x)
     fresh: Tensor = new(Tensor)
-    fresh._array, fresh.dtype, fresh._storage = x._array, x.dtype, x._storage
+    fresh._array, fresh._dtype, fresh._storage = x._array, x._dtype, x._storage
     fresh._grad_edge, fresh._batches, fresh._tangents = None, x._batches, x._tangents
     fresh._requires_grad = True
     return fresh
@@ -311,7 +311,7 @@ def released(tensor: Tensor) -> Tensor:
     if not tensor._requires_grad:
         return tensor
     fresh: Tensor = new(Tensor)
-    fresh._array, fresh.dtype, fresh._storage = tensor._array, tensor.dtype, tensor._storage
+    fresh._array, fresh._dtype, fresh._storage = tensor._array, tensor._dtype, tensor._storage
     fresh._requires_grad, fresh._grad_edge = False, None
     fresh._batches, fresh._tangents = tensor._batches, tensor._tangents
     return fresh

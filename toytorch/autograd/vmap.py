@@ -41,7 +41,7 @@ class Batch:
     def hide(self, whole: Tensor) -> Tensor:
         """What the function sees of a batch: a tensor with one example's shape."""
         seen: Tensor = new(Tensor)
-        seen._array, seen.dtype = whole._array[0, ...], whole.dtype
+        seen._array, seen._dtype = whole._array[0, ...], whole._dtype
         seen._requires_grad, seen._grad_edge, seen._storage = False, None, None
         seen._batches = {self: whole}
         return seen

@@ -44,7 +44,7 @@ def compute(op: Op, args: Args, target: Array | None = None) -> Any:
         a = args[i]
         if a is None and op.schema.args[i].is_optional:
             continue
-        if not isinstance(a, Tensor) or a._array.__class__ is not ndarray or a.dtype.reduced:
+        if not isinstance(a, Tensor) or a._array.__class__ is not ndarray or a._dtype.reduced:
             break
         arrays[i] = a._array
     else:
@@ -62,11 +62,11 @@ def compute(op: Op, args: Args, target: Array | None = None) -> Any:
         a = arrays[i]
         if isinstance(a, Tensor):
             arrays[i], xp = a._array, same_device(xp, a, op)
-            if op.upcast and a.dtype in REDUCED:
-                mixed = mixed or half not in (None, a.dtype)  # float16 and bfloat16: float32
-                half, arrays[i] = a.dtype, kept(retyped(arrays[i], np.float32), arrays[i])
+            if op.upcast and a._dtype in REDUCED:
+                mixed = mixed or half not in (None, a._dtype)  # float16 and bfloat16: float32
+                half, arrays[i] = a._dtype, kept(retyped(arrays[i], np.float32), arrays[i])
             elif op.upcast:
-                refuse_storage_only(op, a.dtype)
+                refuse_storage_only(op, a._dtype)
         elif op.schema.args[i].is_tensor_list:
             check_list(op, i, a)
             arrays[i] = [t._array for t in a]
@@ -116,9 +116,9 @@ def of_halves(op: Op, args: Args) -> Any:
     first = tensors[0] if tensors else None
     if not isinstance(first, Tensor) or first._array.__class__ is ndarray:
         return None
-    if first._array.__class__ in TABLES or first.dtype not in REDUCED:
+    if first._array.__class__ in TABLES or first._dtype not in REDUCED:
         return None
-    if any(t.__class__ is not first.__class__ or t.dtype is not first.dtype for t in tensors):
+    if any(t.__class__ is not first.__class__ or t._dtype is not first._dtype for t in tensors):
         return None
     given = [a._array if isinstance(a, Tensor) else a for a in args]
     return base.attempt(base.of_array(first._array).xp, f"{op.halves}, not widened", *given)
@@ -184,7 +184,7 @@ def common_dtype(op: Op, args: Args) -> dtype:
     for i in op.tensor_at:
         a = args[i]
         if isinstance(a, Tensor):
-            (dims if a._array.ndim else zeros).append(a.dtype)
+            (dims if a._array.ndim else zeros).append(a._dtype)
         elif not fits(op.schema.args[i], a):
             raise TypeError(not_a_tensor(op, i, a))
         elif a is not None and op.promotion != "tensors":
@@ -261,7 +261,7 @@ def numbers_in_type(op: Op, args: Args) -> tuple[Any, ...]:
     """Arguments of an op that promotes nothing, where a number has the type of the tensor that stands
     for the other one; NumPy would take a number for float64."""
     beside = [i for i in op.tensor_at if op.schema.args[i].takes_number]
-    kinds = {args[i].dtype for i in beside if isinstance(args[i], Tensor)}
+    kinds = {args[i]._dtype for i in beside if isinstance(args[i], Tensor)}
     if len(kinds) != 1:
         return args
     (kind,) = kinds
@@ -321,7 +321,7 @@ def converted(
                 array = xp.asarray(array)
             if work is None or array.dtype == work:
                 arrays[i] = array
-            elif half and a.dtype is common:
+            elif half and a._dtype is common:
                 arrays[i] = retyped(array, work)
                 lying.append(array)
                 continue
@@ -334,7 +334,7 @@ def converted(
             if half and op.schema.args[i].name != op.wide_number:
                 arrays[i] = kept(arrays[i].astype(own).astype(work), arrays[i])
             beside = next(
-                (t.dtype for t in args if isinstance(t, Tensor) and t.dtype.rank == 2), None
+                (t._dtype for t in args if isinstance(t, Tensor) and t._dtype.rank == 2), None
             )
             if work is None and beside in REDUCED and a.__class__ is not complex:
                 arrays[i] = arrays[i].astype(  # which NumPy does not know how to promote

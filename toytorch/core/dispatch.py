@@ -89,17 +89,17 @@ def in_type_of(op: Op, args: Args, out: Tensor) -> tuple[Any, ...]:
     i = op.schema.index["dtype"]
     if args[i] is not None:
         return args
-    return (*args[:i], out.dtype, *args[i + 1 :])
+    return (*args[:i], out._dtype, *args[i + 1 :])
 
 
 def in_bytes(self: Any) -> Any:
     """An operand as bytes, which PyTorch converts it to for an out= of bytes, if it has not one element:
     0.5 is 0 then."""
-    if not isinstance(self, Tensor) or self.dtype in (types.bool, types.uint8):
+    if not isinstance(self, Tensor) or self._dtype in (types.bool, types.uint8):
         return self
     if self._array.size == 1:
         return self
-    array = self._array.real if self.dtype.is_complex else self._array
+    array = self._array.real if self._dtype.is_complex else self._array
     return wrap_result(array.astype(types.uint8.numpy))
 
 
@@ -115,12 +115,12 @@ def lacks(op: Op, args: Args) -> str:
 
 def copied_to(out: Tensor, made: Tensor) -> Tensor:
     """A result in `out`, with its history."""
-    if made.dtype.rank > out.dtype.rank:
-        raise cannot_cast(made.dtype, out.dtype)
+    if made._dtype.rank > out._dtype.rank:
+        raise cannot_cast(made._dtype, out._dtype)
     writing.check(out, made._requires_grad)
     if out._array.shape != made._array.shape:
         warn_of_size(out, made._array.shape)
-        array = made._array.astype(out.dtype.numpy)
+        array = made._array.astype(out._dtype.numpy)
         take(out, np.asarray(array, order="C") if array.__class__ is np.ndarray else array)
     return out.copy_(made)
 
@@ -153,10 +153,10 @@ def run(op: Op, args: Args, out: Tensor | None = None) -> Any:
             return copied_to(out, run(op, args))
         if op.out_type == "given":
             args = in_type_of(op, args, out)
-        elif op.out_type == "truth" and out.dtype is types.uint8:
+        elif op.out_type == "truth" and out._dtype is types.uint8:
             args = (in_bytes(args[0]), *args[1:])
         elif op.out_type == "alike":
-            op.checks(out.dtype, (*args, out))
+            op.checks(out._dtype, (*args, out))
         if op.apart == "first":
             refuse_first(op, args, out)
     elif base.simulation is not None and state.fast_path is not state.SLOW:

@@ -26,14 +26,14 @@ def {name}({params}):
             c, storage = {kernel}, {first}._storage
             if c.dtype is not a.dtype{unknown}:
                 result = view_of({first}, c, op.derivatives)
-                if {first}._requires_grad and result._base is not None and result.dtype.rank > 1:
+                if {first}._requires_grad and result._base is not None and result._dtype.rank > 1:
                     record(op, args, result)
                 return result
             if {first}._requires_grad or storage.__class__ is not Storage:
                 return made_view(op, args, c)
             result = new(Tensor)
             result._array = c
-            result.dtype = {first}.dtype
+            result._dtype = {first}._dtype
             result._storage = storage
             result._requires_grad = False
             result._grad_edge = None
@@ -114,7 +114,7 @@ def {name}({params}):
                     c = array_of(c)
 {in_rows}                result = new(Tensor)
                 result._array = c
-                result.dtype = from_numpy[c.dtype]
+                result._dtype = from_numpy[c.dtype]
                 result._storage = result._grad_edge = None
                 result._requires_grad = False
                 results.append(result)
@@ -151,12 +151,12 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
         values.append(f"a{i}" if a.is_tensor else name)
         if not a.is_tensor:
             continue
-        test = f"a{i}.__class__ is ndarray and not {name}.dtype.reduced"
+        test = f"a{i}.__class__ is ndarray and not {name}._dtype.reduced"
         has = f"{name}._requires_grad"
         if a.takes_number:  # which goes to the kernel as it is
             number = f"{name}.__class__ is float or {name}.__class__ is int"
             arrays.append(f"a{i} = {name} if {number} else {name}._array")
-            test = f"{number} or (a{i}.__class__ is ndarray and {name}.dtype.itemsize != 2)"
+            test = f"{number} or (a{i}.__class__ is ndarray and {name}._dtype.itemsize != 2)"
             has = f"a{i} is not {name} and {has}"
         elif a.is_optional:
             arrays.append(f"a{i} = None if {name} is None else {name}._array")
@@ -204,7 +204,7 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
 
 def floating(op: Op, wants: str) -> str:
     """Where a gradient is wanted of a result that can have one."""
-    return f"{wants} and (result.dtype.rank {'== 2' if op.of_reals else '> 1'} or integers(op, result))"
+    return f"{wants} and (result._dtype.rank {'== 2' if op.of_reals else '> 1'} or integers(op, result))"
 
 
 def runs_itself(op: Op) -> bool:

@@ -17,7 +17,7 @@ from toytorch.core.op import Op
 
 INPLACE = """\
     try:
-        if {condition}quick(self) and self.dtype.plain:
+        if {condition}quick(self) and self._dtype.plain:
             a, fits = self._array, True
 {other}            if fits:
                 ufunc({operands}, a)
@@ -27,7 +27,7 @@ INPLACE = """\
         pass  # the general path says what is wrong
 """
 WHOLE = """\
-        elif self.dtype.whole and {condition}quick(self) and whole(op, ufunc, self, other):
+        elif self._dtype.whole and {condition}quick(self) and whole(op, ufunc, self, other):
             bump(self)
             return self
 """
@@ -36,7 +36,7 @@ INPLACE_OTHER = """\
             if b.__class__ is not float and b.__class__ is not int:
                 b = other._array
                 fits = (b.shape == a.shape and b.__class__ is ndarray
-                        and other.dtype is self.dtype
+                        and other._dtype is self._dtype
                         and not (other._requires_grad and state.fast_path is None)
                         and not (other._storage is self._storage is not None and other is not self))
 """
@@ -44,7 +44,7 @@ INPLACE_OTHER = """\
 
 POINTWISE = """\
     try:
-        if quick(self) and self.dtype.plain and self._array.size < {few}{numbers}:
+        if quick(self) and self._dtype.plain and self._array.size < {few}{numbers}:
             a0 = self._array
 {operands}            c = kernel({values})
             if c.__class__ is ndarray and c.shape == a0.shape and c.dtype is a0.dtype:
@@ -57,7 +57,7 @@ POINTWISE = """\
 OPERAND = """\
             a{i} = {name}
 {number}            {if_} a{i} is not None:
-                if ({name}.dtype is not self.dtype
+                if ({name}._dtype is not self._dtype
                         or ({name}._requires_grad and state.fast_path is None)
                         or ({name}._storage is self._storage is not None and {name} is not self)):
                     return inplace(op, {args})
@@ -71,7 +71,7 @@ RECORDED = """\
         try:
             a0, s0 = self._array, self._storage
             if (a0.__class__ is ndarray and (s0 is None or s0.__class__ is Storage)
-                    and self.dtype.plain and (a0.flags.c_contiguous or 0 not in a0.strides){tests}):
+                    and self._dtype.plain and (a0.flags.c_contiguous or 0 not in a0.strides){tests}):
                 before = old_edge(self) if mode_ is None else None
                 w0 = mode_ is None and (before is not None or self._requires_grad)
 {operands}                recorded = {wants}
@@ -84,7 +84,7 @@ RECORDED = """\
                             node = {node}()
                             node.edges = ({edges},)
                             node.seq = next(sequence)
-                            node.meta = (a0.shape, self.dtype)
+                            node.meta = (a0.shape, self._dtype)
 {save}
                         if c is not a0:
                             assign(a0, c)
@@ -167,14 +167,14 @@ def with_history(op: Op) -> str:
             if a.is_tensor_list:
                 operands += RECORDED_LIST.format(i=i, name=a.name, args=given)
                 continue
-            kind = f"{a.name}.dtype"
+            kind = f"{a.name}._dtype"
             words = {
                 "i": i,
                 "name": a.name,
                 "args": given,
                 "shared": (f"({a.name} is self and w0)" if pointwise else f"{a.name} is self")
                 + f" or ({a.name}._storage is s0 is not None and {a.name} is not self)",
-                "alike": f" or {kind} is not self.dtype" if pointwise else f" or {kind}.reduced",
+                "alike": f" or {kind} is not self._dtype" if pointwise else f" or {kind}.reduced",
             }
             number = f"a{i}.__class__ is float or a{i}.__class__ is int"
             number = number if a.takes_number else ""
@@ -195,7 +195,7 @@ def with_history(op: Op) -> str:
         else:
             tests += f" and {a.name}.__class__ is not Tensor"
     if pointwise and op.checks is not None:
-        tests += f" and check(self.dtype, {given}) is None"
+        tests += f" and check(self._dtype, {given}) is None"
     wanted = [0, *(i for i in op.tensor_at[1:] if names[i] in op.derivatives)]
     wanted = [i for i in wanted if not args[i].is_tensor_list]
     edges = ["before"]
@@ -255,7 +255,7 @@ def by_kernel(op: Op) -> str:
         else:
             return ""
     if op.checks is not None:
-        numbers += f" and check(self.dtype, {args}) is None"
+        numbers += f" and check(self._dtype, {args}) is None"
     return POINTWISE.format(
         few=FEW, numbers=numbers, operands=operands, values=", ".join(values), args=args
     )

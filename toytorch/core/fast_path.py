@@ -37,7 +37,7 @@ def {name}(input=REQUIRED, **more):
         return call(op, *bound(op, (input,), more))
     try:
         a = input._array
-        kind = input.dtype
+        kind = input._dtype
     except AttributeError:
         return call(op, (input,))
     mode = state.fast_path
@@ -58,13 +58,13 @@ BINARY = """\
 def {name}({params}):{more}{by_size}
     try:
         a = input._array
-        kind = input.dtype
+        kind = input._dtype
         mode = state.fast_path
 {number}
         b = other._array
     except AttributeError:
         return {call}(op, (input, other{alpha}))
-    if kind is other.dtype and a.__class__ is ndarray and b.__class__ is ndarray and (
+    if kind is other._dtype and a.__class__ is ndarray and b.__class__ is ndarray and (
             mode is None or mode == get_ident()) and (
             kind.plain):
         try:
@@ -171,7 +171,7 @@ def result_lines(
     lines = [
         "result = new(Tensor)",
         f"result._array = {made}",
-        f"result.dtype = {dtype}",
+        f"result._dtype = {dtype}",
         "result._storage = None",
     ]
     alone = ["result._requires_grad = False", "result._grad_edge = None"]
@@ -181,7 +181,7 @@ def result_lines(
         f"node = {node}()",
         f"node.edges = ({edges})",
         "node.seq = next(sequence)",
-        f"node.meta = ({made}.shape, {'kind' if dtype == 'kind' else 'result.dtype'})",
+        f"node.meta = ({made}.shape, {'kind' if dtype == 'kind' else 'result._dtype'})",
         *(save or []),
         "result._requires_grad = True",
         "result._grad_edge = node",

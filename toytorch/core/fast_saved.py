@@ -52,7 +52,7 @@ def lines(saved: list[Saved], made: str = "c") -> list[str]:
     kept = [
         "kept = new(Tensor)",
         f"kept._array = {made}",
-        "kept.dtype = result.dtype",
+        "kept._dtype = result._dtype",
         f"kept._storage = result._storage = Storage({made})",
         "kept._requires_grad = False",
         "kept._grad_edge = None",

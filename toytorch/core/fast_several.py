@@ -30,7 +30,7 @@ LISTED = """\
                 return call(op, ({args},){out})
             for t in {first}:
                 a = t._array
-                if a.__class__ is not ndarray or t.dtype is not {first}[0].dtype:
+                if a.__class__ is not ndarray or t._dtype is not {first}[0]._dtype:
                     return call(op, ({args},){out})
                 arrays.append(a)
                 if t._requires_grad and mode_ is None:{no_history}
@@ -46,7 +46,7 @@ OTHER = """\
             w{i}, a{i} = False, {name}
 {number}            {if_} a{i} is not None:
                 w{i} = mode_ is None and {name}._requires_grad
-                if {name}.dtype is not {first}.dtype{no_history}:
+                if {name}._dtype is not {first}._dtype{no_history}:
                     return call(op, ({args},){out})
                 a{i} = a{i}._array"""
 PLACED = """
@@ -81,7 +81,7 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
         lines = [LISTED.format(**words, no_history="" if history else leave)]
         tests, values[0] = ["arrays"], "arrays"
     elif op.kind in ("general", "reduction") and several and op.tensor_at == (0,):
-        tests.append(f"{first}.dtype.itemsize != 2")
+        tests.append(f"{first}._dtype.itemsize != 2")
     elif op.kind == "pointwise" and not op.many and op.schema.returns == ("Tensor",):
         history = history_of(op, passed)
         words["no_history"] = "" if history else " or w{i}"
@@ -92,7 +92,7 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
         if not plain and op.promotion != "none":
             return None
         if plain:
-            tests.append(f"{first}.dtype.plain")
+            tests.append(f"{first}._dtype.plain")
         for i in op.tensor_at[1:]:
             if args[i].is_tensor_list:
                 return None
@@ -107,13 +107,13 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
             else:
                 lines.append(f"            a{i} = {name}._array")
                 lines.append(f"            w{i} = mode_ is None and {name}._requires_grad")
-                tests.append(f"a{i}.__class__ is ndarray and {name}.dtype is {passed[op.tensor_at[1]]}"
-                             f".dtype" + ("" if history else f" and not w{i}"))  # fmt: skip
+                tests.append(f"a{i}.__class__ is ndarray and {name}._dtype is {passed[op.tensor_at[1]]}"
+                             f"._dtype" + ("" if history else f" and not w{i}"))  # fmt: skip
             values[i] = f"a{i}"
         numbers = [p for a, p in zip(args, passed) if a.type == "Scalar"]
         tests += [f"{name}.__class__ is not complex" for name in numbers]
         if op.checks is not None:
-            tests.append(f"check({first}.dtype, ({', '.join(passed)},)) is None")
+            tests.append(f"check({first}._dtype, ({', '.join(passed)},)) is None")
     else:
         return None
     made = f"{'on_cpu' if op.plain else 'kernel'}({', '.join(values)})"  # not the ufunc of defaults
@@ -150,7 +150,7 @@ def history_of_list(op: Op, passed: list[str]) -> str:
     if any(kind == "result" for kind, _, _ in op.plan):
         return ""
     saved = fast_saved.by_plan(op, passed, lambda index, users: (passed[index], "None"))
-    wants = "recorded and (result.dtype.rank > 1 or integers(op, result))"
+    wants = "recorded and (result._dtype.rank > 1 or integers(op, result))"
     return returned(ARRAYS, result_lines("made", DTYPE, wants, "*edges,", fast_saved.lines(saved)))
 
 

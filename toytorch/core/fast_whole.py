@@ -41,7 +41,7 @@ def unary(op: Op, kernel: Fn, input: Any) -> Any:
         return None
     try:
         if op.checks is not None:
-            op.checks(input.dtype, (input,))
+            op.checks(input._dtype, (input,))
         return wrapped(op, kernel(a), a)
     except REFUSALS:
         return None
@@ -49,7 +49,7 @@ def unary(op: Op, kernel: Fn, input: Any) -> Any:
 
 def binary(op: Op, kernel: Fn, input: Any, other: Any) -> Any:
     """The same for an op of two."""
-    mode, kind = state.fast_path, input.dtype
+    mode, kind = state.fast_path, input._dtype
     a = input._array
     if (
         a.__class__ is not ndarray
@@ -64,7 +64,7 @@ def binary(op: Op, kernel: Fn, input: Any, other: Any) -> Any:
             b = a.dtype.type(other)
         except OverflowError:
             return None
-    elif other.__class__ is not Tensor or other.dtype is not kind:
+    elif other.__class__ is not Tensor or other._dtype is not kind:
         return None
     else:
         b = other._array
@@ -81,14 +81,14 @@ def binary(op: Op, kernel: Fn, input: Any, other: Any) -> Any:
 def written(op: Op, ufunc: Fn, target: Any, other: Any) -> bool:
     """Whether an op of two was written into the first by NumPy's function; what is to be asked of the
     first was asked before. A number, or a tensor of its type and shape, needs no promotion."""
-    a, kind = target._array, target.dtype
+    a, kind = target._array, target._dtype
     b = other
     if other.__class__ is int:
         if kind is types.bool:
             return False
     elif (
         other.__class__ is not Tensor
-        or other.dtype is not kind
+        or other._dtype is not kind
         or (other._storage is target._storage is not None and other is not target)
         or other._requires_grad
     ):
@@ -116,7 +116,7 @@ def wrapped(op: Op, made: Any, a: Any, *others: Any) -> Any:
         made = in_order(op, made, [a, *others])
     result: Any = new(Tensor)
     result._array = made
-    result.dtype = types.FROM_NUMPY[made.dtype]
+    result._dtype = types.FROM_NUMPY[made.dtype]
     result._storage = result._grad_edge = None
     result._requires_grad = False
     return result

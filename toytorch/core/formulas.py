@@ -340,7 +340,7 @@ def launched_whole(name: str, function: Fn, args: Args) -> Any:
         return made._array
 
     made = wrap_result(backend.plain(name, kernel, host, reads, asker=state.local.backward_pass))
-    made.dtype = kind
+    made._dtype = kind
     return made
 
 
@@ -350,7 +350,7 @@ def dressed(value: Any, like: Any) -> Any:
 
     if isinstance(like, Tensor):
         tensor = wrap_result(value)
-        tensor.dtype = like.dtype
+        tensor._dtype = like._dtype
         return tensor
     if like.__class__ in (list, tuple) and any(isinstance(v, Tensor) for v in like):
         return like.__class__(dressed(v, old) for v, old in zip(value, like))

@@ -240,7 +240,7 @@ def refresh(owner: Tensor) -> None:
     the base from then on, as after one that was."""
     for ref in owner._views or ():
         view = ref()
-        if view is None or view._no_grad_view or view.dtype.rank < 2:
+        if view is None or view._no_grad_view or view._dtype.rank < 2:
             continue
         if view._grad_edge is not None or owner._requires_grad:
             node = AsStridedBackward0(owner, view)
@@ -258,7 +258,7 @@ def refresh(owner: Tensor) -> None:
 def history_of_base(view: Tensor) -> None:
     """Gives a view the history it has when its base, which was written to after the view was made,
     begins to want gradients: PyTorch then reads the view out of the base."""
-    if view.dtype.rank < 2 or view._memory().version == view._born:
+    if view._dtype.rank < 2 or view._memory().version == view._born:
         return
     why = view._no_grad_view
     node = AsStridedBackward0(view._base, view) if why is None else None
@@ -328,7 +328,7 @@ def invalidate(storage: Storage) -> None:
 
 def snapshot(target: Tensor) -> Tensor:
     """The value and history of a tensor before it is written to."""
-    copy = wrap(target._array.copy(), target.dtype)
+    copy = wrap(target._array.copy(), target._dtype)
     copy._requires_grad, copy._grad_edge = target._requires_grad, target._grad_edge
     if target._batches:
         copy._batches = {mode: whole.clone() for mode, whole in target._batches.items()}
@@ -357,7 +357,7 @@ def geometry(owner: Tensor, view: Tensor) -> tuple[Any, ...]:
     Where one is complex and the other real, as for `z.real`, both count in real numbers.
     """
     a, b = owner._array, view._array
-    if owner.dtype is not view.dtype:
+    if owner._dtype is not view._dtype:
         a, b = (x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x for x in (a, b))
     offset = 0
     if CountedElsewhere in (owner._storage.__class__, view._storage.__class__):
@@ -387,9 +387,9 @@ def conjugated(owner: Tensor, view: Tensor) -> bool:
 
 def kinds_of(owner: Tensor, view: Tensor) -> tuple[bool, bool] | None:
     """Whether base and view are complex, where they differ."""
-    if owner.dtype is view.dtype:
+    if owner._dtype is view._dtype:
         return None
-    return owner.dtype.is_complex, view.dtype.is_complex
+    return owner._dtype.is_complex, view._dtype.is_complex
 
 
 def to_pairs(grad: Tensor) -> Any:
@@ -409,7 +409,7 @@ class AsStridedBackward0(Node):
             None,
             (),
         )
-        self.meta = (view._array.shape, view.dtype)
+        self.meta = (view._array.shape, view._dtype)
         self.geometry, self.kinds = geometry(owner, view), kinds_of(owner, view)
         self.conjugated = conjugated(owner, view)
 
@@ -467,7 +467,7 @@ class CopySlices(Node):
         )
         self.edges = (before, *inner.edges[1:])
         self.seq, self.saved, self.versions = next(sequence), None, ()
-        self.meta = (owner._array.shape, owner.dtype)
+        self.meta = (owner._array.shape, owner._dtype)
         self.inner, self.geometry, self.freed = inner, geometry(owner, view), False
         self.kinds, self.conjugated = kinds_of(owner, view), conjugated(owner, view)
         inner.slices = weakref.ref(self)
@@ -539,7 +539,7 @@ class ViewMarker(Node):
 
     def __init__(self, view: Tensor) -> None:
         self.edges, self.seq, self.saved, self.versions = (), -1, None, ()
-        self.meta = (view._array.shape, view.dtype)
+        self.meta = (view._array.shape, view._dtype)
 
 
 def rebase(target: Tensor, node: Node) -> None:
@@ -558,7 +558,7 @@ def rebase(target: Tensor, node: Node) -> None:
             view = ref()
             if view is not None and not view._no_grad_view:
                 if view is target:  # whose place the node of the write knows already
-                    meta = view._array.shape, view.dtype
+                    meta = view._array.shape, view._dtype
                     view._grad_edge = AsStridedBackward0.of_part(owner._grad_edge, meta)
                 else:
                     view._grad_edge = AsStridedBackward0(owner, view)

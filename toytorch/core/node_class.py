@@ -47,8 +47,8 @@ def revive(value: Tensor | None, node: Node, index: int) -> Any:
     if not state.local.grad or value is None:
         return value
     tensor: Tensor = new(Tensor)
-    tensor._array, tensor.dtype, tensor._storage = value._array, value.dtype, value._storage
-    tensor._requires_grad = tensor.dtype.rank > 1  # places of a maximum have no history
+    tensor._array, tensor._dtype, tensor._storage = value._array, value._dtype, value._storage
+    tensor._requires_grad = tensor._dtype.rank > 1  # places of a maximum have no history
     edge = Output(node, index) if node.many else node
     tensor._grad_edge = edge if tensor._requires_grad else None
     if value._tangents is not None:
@@ -79,7 +79,7 @@ def fit(grad: Tensor, shape: Sizes, dtype: DType) -> Tensor:
             grad = grad.sum(dims, True)
         if grad._array.shape != shape:
             grad = grad.reshape(shape) if lead >= 0 else grad.expand(shape)
-    if grad.dtype is not dtype:
+    if grad._dtype is not dtype:
         grad = grad.real if grad.dtype.is_complex and not dtype.is_complex else grad
         grad = grad.to(dtype)
     return grad
@@ -102,7 +102,7 @@ def factors_of(names: Sequence[str]) -> set[str]:
 def any_complex(*kept: Any) -> bool:
     """Whether there is a complex number or a tensor of some."""
     return any(
-        k.dtype.is_complex
+        k._dtype.is_complex
         if isinstance(k, Tensor)
         else any_complex(*k)
         if isinstance(k, (list, tuple))
@@ -156,8 +156,11 @@ def make_node_class(op: Op) -> type[Node]:
         op.node_name,
         (Node,),
         {
-            **{f"_saved_{name}": reader(op, name) for name in op.keeps},
-            **{f"_raw_saved_{name}": raw_reader(op.keeps.index(name)) for name in tensors},
+            **{f"_saved_{spelled(op, name)}": reader(op, name) for name in op.keeps},
+            **{
+                f"_raw_saved_{spelled(op, name)}": raw_reader(op.keeps.index(name))
+                for name in tensors
+            },
             "__slots__": (),
             "op": op,
             "apply": namespace["apply"],
@@ -173,15 +176,43 @@ def make_node_class(op: Op) -> type[Node]:
     )
 
 
+LAYERS = "output values"  # first results of layers, whose results have no names in PyTorch
+
+
+def spelled(op: Op, name: str) -> str:
+    """What PyTorch calls a value that a node keeps."""
+    names, number = op.schema.result_names, name.removeprefix("result")
+    if number.isdigit() and number != name and names and (op.has_method or names[0] not in LAYERS):
+        return names[int(number)]
+    owner, _, trait = name.rpartition("_")
+    return f"{owner}_sym_sizes" if trait == "shape" else op.spelled.get(name, name)
+
+
+REDUCTIONS = "none mean sum"  # 0, 1 and 2: each word and a space take five letters
+
+
+def in_numbers(op: Op, name: str) -> Fn | None:
+    """How PyTorch keeps a value: sizes and the like as tuples, a reduction as a number."""
+    kind = op.schema.args[op.schema.index[name]].type if name in op.schema.index else ""
+    if kind.startswith("int["):
+        return lambda v: v if v is None else tuple(v) if isinstance(v, (tuple, list)) else (v,)
+    return (lambda v: REDUCTIONS.index(v) // 5) if name == "reduction" else None
+
+
 def reader(op: Op, name: str) -> property:
     """What a node gives of a value that it keeps."""
     place = op.keeps.index(name)
     what, index, _ = op.plan[place]
+    turned = in_numbers(op, name)
 
     def read(node: Node) -> Any:
         value = node.saved_items()[place][1]
         if isinstance(value, Tensor) and node.versions[place] is not None:
             check_version(op.name, name, value, node.versions[place], node, True)
+        if turned is not None:
+            return turned(value)
+        if value.__class__ is list:
+            return tuple(value)
         return revive(value, node, max(index, 0)) if what == "result" else value
 
     return property(read)
@@ -256,7 +287,7 @@ def gradient_lines(
     if factors and needed is not None:
         needed = tuple("h" if n == "g" else n for n in needed)
         turning = [
-            f"conjugate = g.dtype.is_complex and any_complex({', '.join(factors)})",
+            f"conjugate = g._dtype.is_complex and any_complex({', '.join(factors)})",
             "h = g.conj() if conjugate else g",
         ]
     call = f"d_{name}({', '.join(needed or ())})"
@@ -270,11 +301,11 @@ def gradient_lines(
                 f"edges_list = edges[{i}:]",
                 *(back if turning else ()),
                 "grads = [None if e is None or x is None else "
-                "(x if x._array.shape == e.meta[0] and x.dtype is e.meta[1] else "
+                "(x if x._array.shape == e.meta[0] and x._dtype is e.meta[1] else "
                 "fit(x, *e.meta)) for x, e in zip(grads, edges_list)]",
             )
         ]
-    back = [f"    if conjugate and g{i}.dtype.is_complex:", f"        g{i} = g{i}.conj()"]
+    back = [f"    if conjugate and g{i}._dtype.is_complex:", f"        g{i} = g{i}.conj()"]
     return [
         f"    g{i} = None",
         f"    e = edges[{i}]",
@@ -287,7 +318,7 @@ def gradient_lines(
                 f"if g{i} is not None:",
                 *(back if turning else ()),
                 "    shape, dtype = e.meta",
-                f"    if g{i}._array.shape != shape or g{i}.dtype is not dtype:",
+                f"    if g{i}._array.shape != shape or g{i}._dtype is not dtype:",
                 f"        g{i} = fit(g{i}, shape, dtype)",
             )
         ),

@@ -244,6 +244,7 @@ class Op(Facts):
         self.schema: Schema = parse(signature)
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})
+        self.spelled = {name: word for word, name in (words or {}).items() if name != "self"}
         self.number_is_self = "self" in self.words
         self.name = self.schema.name
         if self.name in registry:

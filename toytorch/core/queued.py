@@ -46,7 +46,7 @@ def at_once(op: Op, args: Args) -> Any:
             continue
         array = a._array
         if backend is None:
-            kind, own = array.__class__, a.dtype
+            kind, own = array.__class__, a._dtype
             backend = base.queued.get(kind)
             if backend is None:
                 return NotImplemented
@@ -54,9 +54,9 @@ def at_once(op: Op, args: Args) -> Any:
         elif array.__class__ is not kind:
             return NotImplemented
         if pointwise:
-            if a.dtype is not own or not array.ndim:
+            if a._dtype is not own or not array.ndim:
                 return NotImplemented
-        elif a.dtype.reduced:
+        elif a._dtype.reduced:
             return NotImplemented
         operands.append(array)
         arrays[i] = array if plain is None else array.held
@@ -147,7 +147,7 @@ def handed_over(
     for i in op.tensor_at:
         a = args[i]
         if isinstance(a, Tensor):
-            dense = dense and not a.dtype.reduced and a._array.__class__ not in TABLES
+            dense = dense and not a._dtype.reduced and a._array.__class__ not in TABLES
             continue
         argument = op.schema.args[i]
         dense = dense and a is None and argument.is_optional and op.kind != "pointwise"

@@ -51,7 +51,7 @@ def refuse_gradients(function: str, **inputs: Tensor | None) -> None:
 
 def refuse_complex(name: str, result: Tensor) -> None:
     """Refuses a complex result of an op whose derivative is one of real numbers."""
-    if result.dtype.is_complex:
+    if result._dtype.is_complex:
         raise RuntimeError(
             f"{name} does not support automatic differentiation for outputs with complex dtype."
         )
@@ -67,7 +67,7 @@ def edge(tensor: Tensor) -> Any:
 def record(op: Op, args: Args, results: Any, overwritten: Tensor | None = None) -> Any:
     """Makes the node of a call and ties the results to it."""
     many = results.__class__ in (list, tuple)
-    if not many and results.dtype.rank < 2:
+    if not many and results._dtype.rank < 2:
         if overwritten is None:
             integers(op, results)
         if overwritten is None or op.across == "between" or op.underived:
@@ -103,7 +103,7 @@ def record(op: Op, args: Args, results: Any, overwritten: Tensor | None = None) 
     if many:
         tie_many(op, node, results)
     else:
-        node.meta = results._array.shape, results.dtype
+        node.meta = results._array.shape, results._dtype
         if overwritten is None:
             results._requires_grad, results._grad_edge = True, node
             base = results._base
@@ -121,8 +121,8 @@ def remember(args, view):  # `record` of {name}
     node.saved, node.versions = {saved}
 {keeps}{tie}"""
 TIE_ONE = """\
-    node.meta = (view._array.shape, view.dtype)
-    if view.dtype.rank < 2:
+    node.meta = (view._array.shape, view._dtype)
+    if view._dtype.rank < 2:
         return integers(op, view)  # which refuses
     view._requires_grad = True
     view._grad_edge = node
@@ -170,7 +170,7 @@ def integers(op: Op, result: Tensor) -> bool:
     that was asked for, have none; of others it is refused: their operands are integers that were
     written to, or the caller has asked for a sum of integers. Of an op of real numbers this is asked
     of complex ones, too, which get one elsewhere only."""
-    if result.dtype.is_complex:
+    if result._dtype.is_complex:
         refuse_complex(op.of_reals, result)
     cast = any(a.name == "dtype" and a.type == "dtype" for a in op.schema.args)
     if op.schema.returns[0] != "BoolTensor" and not cast and not op.underived:
@@ -180,13 +180,13 @@ def integers(op: Op, result: Tensor) -> bool:
 
 def refuse_history(result: Tensor) -> None:
     """Refuses a history for integers, in PyTorch's words."""
-    raise RuntimeError(f"Autograd not support dtype: {result.dtype.legacy}")
+    raise RuntimeError(f"Autograd not support dtype: {result._dtype.legacy}")
 
 
 def underive(kind: str | type[Node], sources: Sequence[Any], result: Tensor) -> None:
     """Gives a result of tensors of which one wants a gradient the node that says there is none: of
     an op, or of a class."""
-    if not state.local.grad or result.dtype.rank < 2:
+    if not state.local.grad or result._dtype.rank < 2:
         return
     if state.fast_path is state.SLOW:
         for mode in state.local.modes:
@@ -197,7 +197,7 @@ def underive(kind: str | type[Node], sources: Sequence[Any], result: Tensor) -> 
     if any(e is not None for e in edges):
         node: Node = new(underived_class(kind) if isinstance(kind, str) else kind)
         node.edges, node.seq, node.saved, node.versions = edges, next(sequence), None, ()
-        node.meta = result._array.shape, result.dtype
+        node.meta = result._array.shape, result._dtype
         if result._base is None:
             result._requires_grad, result._grad_edge = True, node
             writing.refresh(result)
@@ -211,16 +211,16 @@ def held_derivative(op: Op, args: Args, result: Tensor) -> Any:
     where tensors have to."""
     kind = result._array.__class__
     backend = base.queued.get(kind)
-    if backend is None or backend.plain is None or not result.dtype.plain:
+    if backend is None or backend.plain is None or not result._dtype.plain:
         return False
     for i in op.tensor_at:
         a = args[i]
         if a.__class__ is Tensor or isinstance(a, Tensor):
             if a._array.__class__ is not kind or (
-                op.kind == "pointwise" and a.dtype is not result.dtype
+                op.kind == "pointwise" and a.dtype is not result._dtype
             ):
                 return False
-        elif op.kind == "pointwise" and getattr(a, "dtype", result.dtype) is not result.dtype:
+        elif op.kind == "pointwise" and getattr(a, "dtype", result._dtype) is not result._dtype:
             return False
     return op.held_apply or False
 
@@ -229,10 +229,16 @@ def plain_operand(op: Op, operand: Any, result: Tensor) -> bool:
     """Whether derivatives may be computed on the bare array of an operand."""
     pointwise = op.kind == "pointwise"
     if not isinstance(operand, Tensor):
-        return not pointwise or getattr(operand, "dtype", result.dtype) is result.dtype
-    if op.rounds_once and operand.dtype in HALVES and operand.dtype.name in op.rounds_once.split():
+        return not pointwise or getattr(operand, "dtype", result._dtype) is result._dtype
+    if (
+        op.rounds_once
+        and operand._dtype in HALVES
+        and operand._dtype.name in op.rounds_once.split()
+    ):
         return False  # in float32, which is the tensors' business, too
-    return operand._array.__class__ is ndarray and (not pointwise or operand.dtype is result.dtype)
+    return operand._array.__class__ is ndarray and (
+        not pointwise or operand._dtype is result._dtype
+    )
 
 
 def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
@@ -241,7 +247,7 @@ def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
     node.count = len(results)
     every, wanted = len(op.results) == 1, op.results
     for i, r in enumerate(results):
-        kind = r.dtype
+        kind = r._dtype
         metas.append((r._array.shape, kind))
         if every or wanted[i]:
             if kind.rank < 2:
@@ -273,7 +279,7 @@ def keep(op: Op, node: Node, args: Args, results: Any, overwritten: Tensor | Non
                     versions.append(None)
                     continue
                 if value is overwritten and index == 0:
-                    if value._requires_grad and value.dtype.rank < 2:
+                    if value._requires_grad and value._dtype.rank < 2:
                         refuse_history(value)  # of the clone that PyTorch keeps
                     value = writing.snapshot(value)
                     version = 0
@@ -342,8 +348,8 @@ def shape_of(value: Any) -> Any:
 def dtype_of(value: Any) -> Any:
     """The type of a tensor argument (of each, for a list; none for a number)."""
     if isinstance(value, Tensor):
-        return value.dtype
-    return [t.dtype for t in value] if isinstance(value, (list, tuple)) else None
+        return value._dtype
+    return [t._dtype for t in value] if isinstance(value, (list, tuple)) else None
 
 
 def is_column_major(value: Any) -> bool:

@@ -352,14 +352,29 @@ class UntypedStorage(Face):
 
 
 def mapped(filename: str | os.PathLike[str], shared: bool, size: int) -> Array:
-    """A file's first bytes as memory."""
-    if not shared:
-        return np.fromfile(filename, np.uint8, size or -1)
-    exists = os.path.exists(filename)
-    if exists and os.path.getsize(filename) < size:
-        with open(filename, "r+b") as file:
+    """A file's first bytes as memory; RuntimeError where it does not open or, not shared, has fewer."""
+    path, mode = os.fspath(filename), "write" if shared else "only"
+    if size < 0:
+        raise RuntimeError(
+            f"unable to mmap {size} bytes from file <{path}>: Cannot allocate memory (12)"
+        )
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY, 0o600)
+    except OSError as error:
+        raise RuntimeError(
+            f"unable to open file <{path}> in read-{mode} mode: {error.strerror} ({error.errno})"
+        ) from None
+    with open(handle, "r+b" if shared else "rb") as file:
+        held = os.fstat(handle).st_size
+        if held < size and shared:
             file.truncate(size)
-    return np.memmap(filename, np.uint8, "r+" if exists else "w+", shape=(size,) if size else None)
+        elif held < size:
+            raise RuntimeError(
+                f"file <{path}> size <{held}> is smaller than the required mapping size <{size}>"
+            )
+        if shared and size:
+            return np.memmap(file, np.uint8, "r+", shape=(size,))
+        return np.fromfile(file, np.uint8, size)
 
 
 EXPECTED = """received an invalid combination of arguments. Expected one of:

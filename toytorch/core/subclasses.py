@@ -107,7 +107,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
         raise TypeError(f"as_subclass(): argument 'cls' must be a Tensor subclass, got {cls}")
     source = self.view_as(self) if self._requires_grad and self._grad_edge is None else self
     made = of_class(cls)
-    for slot in ("_array", "dtype", "_requires_grad", "_grad_edge"):
+    for slot in ("_array", "_dtype", "_requires_grad", "_grad_edge"):
         setattr(made, slot, getattr(source, slot))
     made._storage = source._memory()
     vars(made).update(vars(source))
@@ -144,7 +144,7 @@ def make_wrapper(
     meta: Any = base.of_kind("meta")  # which few programs need
 
     made = of_class(cls)
-    made.dtype = dtype or get_default_dtype()
+    made._dtype = dtype or get_default_dtype()
     made._array = meta.wrapped(tuple(size), made.dtype.numpy, strides, storage_offset or 0, device)
     made._storage, made._grad_edge, made._requires_grad = None, None, False
     if requires_grad:
@@ -197,8 +197,6 @@ def init_subclass(cls: Any) -> None:
     own: Any = getattr(cls, ANSWER)
     if DISPATCH in vars(cls) and getattr(own, "__func__", None) is torch_function:
         setattr(cls, ANSWER, staticmethod(disabled_torch_function_impl))
-    if isinstance(cls.dtype, property) and cls.dtype.fset is None:
-        cls.dtype = cls.dtype.setter(vars(Tensor)["dtype"].__set__)  # for what makes tensors
     if not is_ours(cls.__module__) and getattr(cls, ANSWER) is not disabled_torch_function_impl:
         appeared()
 

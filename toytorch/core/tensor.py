@@ -78,10 +78,10 @@ class Tensor:
         "__dict__",
         "__weakref__",
         "_array",
+        "_dtype",
         "_grad_edge",
         "_requires_grad",
         "_storage",
-        "dtype",
     )
     _grad: Any = None  # what backward accumulated
     _base: Any = None  # the tensor whose memory this is a view of
@@ -107,11 +107,11 @@ class Tensor:
 
     if TYPE_CHECKING:  # the slots, and the methods and operators that toytorch.ops attaches
         _array: Any
+        _dtype: dtype_class
         _grad_edge: Any
         _requires_grad: bool
         _storage: Any
         _follow_base: Any
-        dtype: dtype_class
         __add__: Any
         __radd__: Any
         __sub__: Any
@@ -167,6 +167,11 @@ class Tensor:
         return self._array.shape[wrap_dim(dim, self._array.ndim, wrap_scalar=False)]
 
     @property
+    def dtype(self) -> dtype_class:
+        """The type of the elements. Inner code reads the slot, which is faster."""
+        return self._dtype
+
+    @property
     def ndim(self) -> int:
         """The number of dimensions."""
         return int(self._array.ndim)
@@ -185,12 +190,12 @@ class Tensor:
 
     def element_size(self) -> int:
         """Bytes per element."""
-        return self.dtype.itemsize
+        return self._dtype.itemsize
 
     @property
     def itemsize(self) -> int:
         """Bytes per element."""
-        return self.dtype.itemsize
+        return self._dtype.itemsize
 
     @property
     def nbytes(self) -> int:
@@ -200,7 +205,7 @@ class Tensor:
                 "nbytes is not defined for sparse tensors.  If you want the size of "
                 "the constituent tensors, add the nbytes of the indices and values."
             )
-        return self.numel() * self.dtype.itemsize
+        return self.numel() * self._dtype.itemsize
 
     def __len__(self) -> int:
         if not self._array.ndim:
@@ -225,7 +230,7 @@ class Tensor:
             return no_elements.offset(self._array, self._memory().flat())
         backend = base.of_array(self._array)
         start = backend.data_ptr(self._memory().flat())
-        return (backend.data_ptr(self._array) - start) // self.dtype.itemsize
+        return (backend.data_ptr(self._array) - start) // self._dtype.itemsize
 
     @composed(reads="memory")
     def data_ptr(self) -> int:
@@ -246,7 +251,7 @@ class Tensor:
         return self._typed_storage()
 
     def _typed_storage(self) -> TypedStorage:
-        return TypedStorage.of(self._memory(), self.dtype)
+        return TypedStorage.of(self._memory(), self._dtype)
 
     @property
     def volatile(self) -> bool:
@@ -256,7 +261,7 @@ class Tensor:
 
     def storage_type(self) -> Any:
         """The older class of its storage, such as `torch.FloatStorage`."""
-        return next(c for c in LEGACY if c.dtype is self.dtype)
+        return next(c for c in LEGACY if c.dtype is self._dtype)
 
     def untyped_storage(self) -> UntypedStorage:
         """The bytes of the whole memory."""
@@ -359,11 +364,11 @@ class Tensor:
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers."""
-        return self.dtype.is_floating_point
+        return self._dtype.is_floating_point
 
     def is_complex(self) -> bool:
         """Whether the elements are complex."""
-        return self.dtype.is_complex
+        return self._dtype.is_complex
 
     def is_inference(self) -> bool:
         """Whether it was made in inference mode."""
@@ -375,7 +380,7 @@ class Tensor:
 
     def is_signed(self) -> bool:
         """Whether the elements can be negative."""
-        return self.dtype.is_signed
+        return self._dtype.is_signed
 
     # -- graph --------------------------------------------------------------------------------
 
@@ -390,7 +395,7 @@ class Tensor:
             raise RuntimeError("requires_grad must be a bool")
         if value and self._grad_edge is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
-        if value and self.dtype.rank < 2:
+        if value and self._dtype.rank < 2:
             raise RuntimeError(f"only {CAN_REQUIRE}")
         self.requires_grad_(value)
 
@@ -407,7 +412,7 @@ class Tensor:
                 "want to use a computed variable in a subgraph that doesn't require "
                 "differentiation use var_no_grad = var.detach()."
             )
-        if requires_grad and self.dtype.rank < 2:
+        if requires_grad and self._dtype.rank < 2:
             raise RuntimeError(
                 "only Tensors of floating point dtype can require gradients"
                 if self.__class__ is Tensor
@@ -453,7 +458,7 @@ class Tensor:
     def meta(self) -> tuple[Any, dtype_class]:
         """(shape, dtype): what a gradient that arrives at this leaf must have."""
         known = None if self._used_as is None else self._used_as_known()
-        return (self._array.shape, self.dtype) if known is None else known
+        return (self._array.shape, self._dtype) if known is None else known
 
     @property
     def grad(self) -> Tensor | None:
@@ -479,10 +484,10 @@ class Tensor:
                 )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            if value.dtype is not self.dtype:
+            if value._dtype is not self._dtype:
                 raise RuntimeError(
-                    f"attempting to assign a gradient with dtype '{IN_C.get(value.dtype.name)}' to a "
-                    f"tensor with grad_dtype '{self.dtype.legacy}'. The gradient must match the "
+                    f"attempting to assign a gradient with dtype '{IN_C.get(value._dtype.name)}' to a "
+                    f"tensor with grad_dtype '{self._dtype.legacy}'. The gradient must match the "
                     "tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's "
                     "grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
                     "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may "
@@ -586,7 +591,7 @@ class Tensor:
             return None
         if -1 < running.at < changed:
             return shape, kind
-        if at_leaf and kind is self.dtype:
+        if at_leaf and kind is self._dtype:
             if sent_to(self, changed):
                 return shape, kind
             self._used_as = None  # nobody will ask again
@@ -650,8 +655,8 @@ class Tensor:
                 f"can't convert {self.device} device type tensor to numpy. Use "
                 "Tensor.cpu() to copy the tensor to host memory first."
             )
-        if self.dtype.extended:
-            raise TypeError(f"Got unsupported ScalarType {self.dtype.legacy}")
+        if self._dtype.extended:
+            raise TypeError(f"Got unsupported ScalarType {self._dtype.legacy}")
         self._memory().fixed = True
         if self._array.__class__ in base.queued:  # pinned: a copy to it may be under way
             return base.of_array(self._array).to_numpy(self._array)
@@ -699,7 +704,7 @@ class Tensor:
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar"
             )
         value = self._array.item()
-        return float(value) if self.dtype.extended else value
+        return float(value) if self._dtype.extended else value
 
     @composed(reads="elements")
     def tolist(self) -> Any:
@@ -707,7 +712,7 @@ class Tensor:
         if self._batches is not None:
             raise RuntimeError(NO_VALUE.format("tolist"))
         array = base.of_array(self._array).to_numpy(self._array)
-        return (array.astype("float32") if self.dtype.extended else array).tolist()
+        return (array.astype("float32") if self._dtype.extended else array).tolist()
 
     def __bool__(self) -> bool:
         if self._batches is not None:
@@ -750,7 +755,7 @@ class Tensor:
         return complex(self._one())
 
     def __index__(self) -> int:
-        if self.dtype.rank > 1 or self._array.size != 1:
+        if self._dtype.rank > 1 or self._array.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
@@ -764,12 +769,12 @@ class Tensor:
         if dtype is not None:
             return self.to(as_dtype(dtype))
         where = "cuda." * self.is_cuda + "sparse." * self.is_sparse
-        return f"torch.{where}{self.dtype.legacy}Tensor"
+        return f"torch.{where}{self._dtype.legacy}Tensor"
 
     @property
     def data(self) -> Tensor:
         """A tensor over the same memory that no graph knows of; writes to it are not counted."""
-        tensor = wrap(self._array, self.dtype)
+        tensor = wrap(self._array, self._dtype)
         memory = self._memory()
         if isinstance(memory, InferenceStorage):
             tensor._storage = memory.shown()
@@ -781,7 +786,7 @@ class Tensor:
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        if self._requires_grad and value.dtype.rank < 2:
+        if self._requires_grad and value._dtype.rank < 2:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
             )
@@ -790,7 +795,7 @@ class Tensor:
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
                 "incompatible tensor type."
             )
-        other = value.dtype is not self.dtype or value._array.shape != self._array.shape
+        other = value._dtype is not self._dtype or value._array.shape != self._array.shape
         if other:
             keep_form(self)
         memory = value._memory()
@@ -809,7 +814,7 @@ class Tensor:
                     self._storage = memory.counted_with(elsewhere or self._storage)
             else:
                 self._storage = memory.counted_anew(count)
-        self._array, self.dtype = value._array, value.dtype
+        self._array, self._dtype = value._array, value._dtype
 
     # -- copies -------------------------------------------------------------------------------
 
@@ -838,14 +843,14 @@ class Tensor:
         """How `copy.copy` makes a tensor over the same memory, and `pickle` one over its bytes."""
         warn_of_hooks(self)
         cls = None if type(self) is Tensor else type(self)  # pickle would look Tensor up in torch
-        held = (self._array, self.dtype)
+        held = (self._array, self._dtype)
         if self.layout is strided:
             held = (self._memory(), *self._layout())
         return _rebuild, (cls, self._requires_grad, self._state(), *held)
 
     def _layout(self) -> tuple[Any, ...]:
         """How this tensor lies in its memory: type, sizes, strides and offset."""
-        return self.dtype, tuple(self._array.shape), strides_of(self._array), self.storage_offset()
+        return self._dtype, tuple(self._array.shape), strides_of(self._array), self.storage_offset()
 
     def _state(self) -> Any:
         """What the user gave this tensor: attributes, or what its class says; None if nothing."""
@@ -902,7 +907,7 @@ def rebuild(
         flat = flat.view("uint8")[:whole].view(kind.numpy)
     made = of_class(cls)
     made._array = base.of_array(flat).as_strided(flat, size, stride, offset)
-    made.dtype, made._requires_grad, made._grad_edge = kind, False, None
+    made._dtype, made._requires_grad, made._grad_edge = kind, False, None
     made._storage = memory.counted_anew(1)  # as after `set_`, by which PyTorch makes it
     return made
 
@@ -964,7 +969,7 @@ def wrap(array: Any, dtype: dtype | None = None) -> Tensor:
     """A tensor over an array that nothing else holds."""
     tensor: Tensor = new(Tensor)
     tensor._array = array
-    tensor.dtype = dtype or FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
+    tensor._dtype = dtype or FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
     tensor._requires_grad = False
     tensor._grad_edge = tensor._storage = None
     if state.local.inference:
@@ -982,7 +987,7 @@ def wrap_result(array: Array) -> Tensor:
         array = np.asarray(array)
     tensor: Tensor = new(Tensor)
     tensor._array = array
-    tensor.dtype = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
+    tensor._dtype = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
     tensor._requires_grad = False
     tensor._grad_edge = tensor._storage = None
     return tensor
@@ -1000,7 +1005,7 @@ def beside(like: Tensor, array: Any) -> Tensor:
 def alias(source: Tensor) -> Tensor:
     """A tensor over the memory of `source`, sharing its version, with no history."""
     tensor: Tensor = new(Tensor)
-    tensor._array, tensor.dtype, tensor._storage = source._array, source.dtype, source._memory()
+    tensor._array, tensor._dtype, tensor._storage = source._array, source._dtype, source._memory()
     tensor._requires_grad, tensor._grad_edge = False, None
     if source._batches is not None:
         tensor._batches = source._batches
@@ -1039,7 +1044,7 @@ def of_class(cls: type) -> Any:
 def like_class(cls: type, source: Tensor) -> Any:
     """A tensor of class `cls` over the memory of `source`, with no history."""
     tensor = of_class(cls)
-    tensor._array, tensor.dtype, tensor._storage = source._array, source.dtype, source._memory()
+    tensor._array, tensor._dtype, tensor._storage = source._array, source._dtype, source._memory()
     tensor._requires_grad, tensor._grad_edge = False, None
     return tensor
 
@@ -1047,7 +1052,7 @@ def like_class(cls: type, source: Tensor) -> Any:
 def like(source: Tensor, array: Any) -> Any:
     """A tensor of the class of `source` over a new array."""
     tensor = of_class(type(source))
-    tensor._array, tensor.dtype = array, source.dtype
+    tensor._array, tensor._dtype = array, source._dtype
     tensor._requires_grad, tensor._grad_edge, tensor._storage = False, None, None
     return tensor
 

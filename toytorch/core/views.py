@@ -41,7 +41,7 @@ def run_view(op: Op, args: Args) -> Any:
     wants = source._requires_grad and state.local.grad
     if (
         not op.derivatives
-        or (source.dtype.rank < 2 and not source._requires_grad)
+        or (source._dtype.rank < 2 and not source._requires_grad)
         or source._storage.__class__ is InferenceStorage
     ):
         return views
@@ -65,7 +65,7 @@ def run_view(op: Op, args: Args) -> Any:
 def unrecorded_view(source: Tensor, array: Array) -> Tensor:
     """The view of a tensor that is `quick` and wants no gradient, or not now."""
     view = view_of(source, array)
-    differentiable = source.dtype.rank > 1 or source._requires_grad
+    differentiable = source._dtype.rank > 1 or source._requires_grad
     if state.fast_path is not None and differentiable and view._base is not None:
         unrecorded(source, view)
     return view
@@ -81,7 +81,7 @@ def no_leaf(source: Tensor, view: Tensor) -> None:
     """A view of what wants gradients wants them, too, though nothing was recorded for it; also of
     integers that have a history, where it shows integers of that type."""
     owner = source if source._base is None else source._base
-    differentiable = view.dtype.rank > 1 or view.dtype is owner.dtype
+    differentiable = view._dtype.rank > 1 or view._dtype is owner._dtype
     if owner._requires_grad and view._grad_edge is None and differentiable:
         view._requires_grad = view._ignores_grad = True
 
@@ -146,10 +146,10 @@ def view_of(source: Tensor, array: Array, known: Any = True) -> Tensor:
         view._storage = InferenceStorage(view._storage.array, view._storage.memory)
     kind, own = array.dtype, source._array.dtype
     if kind is own or kind == own:
-        view.dtype = source.dtype
+        view._dtype = source._dtype
     else:
-        view.dtype = FROM_NUMPY[kind]
-        if not (source.dtype.is_complex or view.dtype.is_complex):
+        view._dtype = FROM_NUMPY[kind]
+        if not (source._dtype.is_complex or view._dtype.is_complex):
             return view  # bytes read anew have no gradient, and are a tensor of their own
     if view._storage.__class__ is InferenceStorage or not known:
         return view  # which no graph will ever hear of
@@ -188,7 +188,7 @@ def conjugates(op: Op, source: Tensor) -> Tensor | None:
     if array.__class__ is not ndarray or (state.fast_path is state.SLOW and state.watched()):
         return None
     base, why = source._base, source._no_grad_view
-    if base is not None and not base.dtype.is_complex:
+    if base is not None and not base._dtype.is_complex:
         return None
     if why and source._requires_grad:
         edge(source)  # which may be refused
@@ -237,7 +237,7 @@ def one_of_many(name: str, count: int) -> list[str]:
 def several_views(op: Op, args: Args, arrays: list[Array]) -> list[Tensor]:
     """The views of a tensor that is `quick`, the first argument of an op that makes several."""
     source = args[0]
-    kind, storage = source.dtype, source._storage or source._memory()
+    kind, storage = source._dtype, source._storage or source._memory()
     owner = source._base
     if owner is None:
         owner = source
@@ -258,7 +258,7 @@ def several_views(op: Op, args: Args, arrays: list[Array]) -> list[Tensor]:
     for i, array in enumerate(arrays):
         view: Tensor = new(Tensor)
         view._array = array
-        view.dtype = kind
+        view._dtype = kind
         view._requires_grad = False
         view._grad_edge = None
         view._storage = storage
@@ -311,9 +311,9 @@ def made_view(op: Op, args: Args, array: Array) -> Tensor:
     if storage.__class__ is not Storage:
         view, seen = view_of(source, array), None
     else:  # what `view_of` and `unrecorded` do, without their questions and calls: 0.9 of 2.3 µs
-        view, kind = new(Tensor), source.dtype
+        view, kind = new(Tensor), source._dtype
         view._array = array
-        view.dtype = kind
+        view._dtype = kind
         view._storage = storage
         view._requires_grad = False
         view._grad_edge = None
@@ -341,10 +341,10 @@ def made_view(op: Op, args: Args, array: Array) -> Tensor:
                 if len(guarded) > 16 and not len(guarded) & (len(guarded) - 1):
                     guarded[:] = [v for v in guarded if v() is not None]
                 guarded.append(seen)
-            if owner._requires_grad and (kind.rank > 1 or kind is owner.dtype):
+            if owner._requires_grad and (kind.rank > 1 or kind is owner._dtype):
                 view._requires_grad = view._ignores_grad = True
             return view
-    if (source._requires_grad or source.dtype.rank > 1) and view._base is not None:
+    if (source._requires_grad or source._dtype.rank > 1) and view._base is not None:
         if state.fast_path is not None and not state.local.grad:
             unrecorded(source, view)
             return view

@@ -101,7 +101,7 @@ def inplace(op: Op, args: Args, timed: bool = False) -> Tensor:
     if common is not None:
         if op.out_type == "alike":
             op.checks(common, args)
-        check_cast(op, common, target.dtype)
+        check_cast(op, common, target._dtype)
     # The node is made before the write: it copies what the write destroys, and remembers the
     # versions that its other inputs have now.
     node = record(op, args, target, overwritten=target) if needs else None
@@ -194,9 +194,9 @@ def refuse_before_kernel(op: Op, args: Args, out: Any, target: Tensor | None = N
         writing.refuse_shared(out, (None, *args))
     if isinstance(out, Tensor) and op.promotion != "none":
         common = common_dtype(op, args)
-        if out_type_of(op, args) in ("found", "modulus") and common is not out.dtype:
-            raise RuntimeError(refusal("found", op.name, common, out.dtype))
-        check_cast(op, common, out.dtype)
+        if out_type_of(op, args) in ("found", "modulus") and common is not out._dtype:
+            raise RuntimeError(refusal("found", op.name, common, out._dtype))
+        check_cast(op, common, out._dtype)
 
 
 def check_cast(op: Op, common: dtype, to: dtype) -> None:
@@ -258,12 +258,12 @@ ASKED_FIRST = ("matched", "truth", "expected", "result")
 def fits_modulus(self: Any, made: dtype, out: Tensor) -> bool:
     """Whether the moduli of complex numbers, of a type, may be put into out=: of floating numbers
     any type, of complex ones the operand's. RuntimeError as of any other op for integers."""
-    if not self.dtype.is_complex:
+    if not self._dtype.is_complex:
         return False
-    if out.dtype.rank < made.rank:
-        raise cannot_cast(made, out.dtype)
-    if out.dtype.is_complex and out.dtype is not self.dtype:
-        raise RuntimeError(refusal("found", "abs", self.dtype, out.dtype))
+    if out._dtype.rank < made.rank:
+        raise cannot_cast(made, out._dtype)
+    if out._dtype.is_complex and out._dtype is not self._dtype:
+        raise RuntimeError(refusal("found", "abs", self._dtype, out._dtype))
     return True
 
 
@@ -295,8 +295,8 @@ def refuse_first(op: Op, args: Args, out: Tensor) -> None:
     """Refuses an out= by its type and by where it lies, before anything is asked of the arguments
     but the dimension."""
     wrap_dim(args[op.schema.index["dim"]], args[0]._array.ndim)
-    if out.dtype is not args[0].dtype:
-        raise RuntimeError(refusal("same", op.name, args[0].dtype, out.dtype))
+    if out._dtype is not args[0]._dtype:
+        raise RuntimeError(refusal("same", op.name, args[0]._dtype, out._dtype))
     if out._array.shape == args[0]._array.shape:
         writing.refuse_overlap(out)
     writing.refuse_arguments(out, args[1:], args[0]._array.shape)
@@ -305,38 +305,38 @@ def refuse_first(op: Op, args: Args, out: Tensor) -> None:
 def refuse_type(op: Op, args: Args, out: Any) -> None:
     """What PyTorch says of an out= of another type than the one that is asked for, before it looks
     for a kernel, which there is none of."""
-    want = args[op.schema.index["dtype"]] or args[0].dtype
-    if isinstance(out, Tensor) and out.dtype is not want:
-        raise RuntimeError(refusal("same", op.name, want, out.dtype))
+    want = args[op.schema.index["dtype"]] or args[0]._dtype
+    if isinstance(out, Tensor) and out._dtype is not want:
+        raise RuntimeError(refusal("same", op.name, want, out._dtype))
 
 
 def refuse_other_type(op: Op, args: Args, out: Any) -> None:
     """`refuse_type` for ops whose results have the type of their first operand, or are places."""
-    want, how = args[0].dtype, op.out_type
+    want, how = args[0]._dtype, op.out_type
     if how == "truth":
-        want = types.uint8 if out.dtype is types.uint8 else types.bool
+        want = types.uint8 if out._dtype is types.uint8 else types.bool
     elif how == "indices":
         want = types.int32 if args[op.schema.index["out_int32"]] else types.int64
     outs = out if isinstance(out, (tuple, list)) else (out,)
     for place, (o, same) in enumerate(zip(outs, op.results)):
         if how and same:
-            wrong = o.dtype is not want
+            wrong = o._dtype is not want
         elif same:  # cast
-            wrong = o.dtype.rank < want.rank
+            wrong = o._dtype.rank < want.rank
         else:  # numbers of places; what comes first and has no derivative is a permutation
-            wrong = o.dtype.rank != 1 and (place > 0 or o.dtype is not want)
+            wrong = o._dtype.rank != 1 and (place > 0 or o._dtype is not want)
         if wrong:
             result = op.schema.result_names[place] if op.many else ""
-            raise RuntimeError(refusal(how or "same", op.name, want, o.dtype, result))
+            raise RuntimeError(refusal(how or "same", op.name, want, o._dtype, result))
 
 
 def refuse_joined(tensors: Sequence[Tensor], out: Tensor) -> None:
     """What PyTorch says of an out= that cannot hold the common type of the tensors to be joined,
     before it compares their shapes."""
     if all(t._array.ndim for t in tensors):
-        made = promote(tuple(t.dtype for t in tensors), (), ())
-        if made.rank > out.dtype.rank:
-            raise TypeError(NOT_JOINED + out.dtype.legacy)
+        made = promote(tuple(t._dtype for t in tensors), (), ())
+        if made.rank > out._dtype.rank:
+            raise TypeError(NOT_JOINED + out._dtype.legacy)
 
 
 NOT_JOINED = "torch.cat(): input types can't be cast to the desired output type "
@@ -398,7 +398,7 @@ def refuse_leaf(aten: str, out: Any, traced: bool = False) -> None:
 def take(target: Tensor, array: Any) -> None:
     """Gives a tensor the shape and the elements of an array: in its memory, as far as that goes."""
     keep_form(target)
-    kind, storage = target.dtype.numpy, target._memory()
+    kind, storage = target._dtype.numpy, target._memory()
     flat = storage.flat()
     if array.__class__ is not ndarray or flat.__class__ is not ndarray:
         made = np.asarray(array, kind) if array.__class__ is ndarray else array.astype(kind)
@@ -465,8 +465,8 @@ def write_out(op: Op, args: Args, results: Any, out: Any) -> Any:
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
-        if made.rank > o.dtype.rank and how == "joined":
-            raise TypeError(NOT_JOINED + o.dtype.legacy)
+        if made.rank > o._dtype.rank and how == "joined":
+            raise TypeError(NOT_JOINED + o._dtype.legacy)
         same = o._array.shape == array.shape
         if op.apart in ("own", "own in place") or (same and op.apart in (True, "views")):
             writing.refuse_overlap(o)
@@ -486,18 +486,18 @@ def write_out(op: Op, args: Args, results: Any, out: Any) -> Any:
                 writing.refuse_arguments(o, read, array.shape)
         elif op.apart in ("in place", "own in place"):
             writing.refuse_arguments(o, args[1:], array.shape)
-        truth = how == "truth" and o.dtype is types.uint8  # as masks once were
-        if how not in ("", "alike", "joined") and made is not o.dtype and not truth:
+        truth = how == "truth" and o._dtype is types.uint8  # as masks once were
+        if how not in ("", "alike", "joined") and made is not o._dtype and not truth:
             result = op.schema.result_names[place] if op.many else ""
             if not (how == "modulus" and fits_modulus(args[0], made, o)):
-                raise RuntimeError(refusal(how, op.name, made, o.dtype, result))
-        if op.many and made is types.int64 is not o.dtype and how == "":
-            raise RuntimeError(refusal("same", op.name, made, o.dtype))  # numbers of places
+                raise RuntimeError(refusal(how, op.name, made, o._dtype, result))
+        if op.many and made is types.int64 is not o._dtype and how == "":
+            raise RuntimeError(refusal("same", op.name, made, o._dtype))  # numbers of places
         asked = op.schema.index.get("dtype")
-        if asked is not None and args[asked] is not None and made is not o.dtype:
-            raise RuntimeError(refusal("same", op.name, made, o.dtype))
-        if made.rank > o.dtype.rank and made is not o.dtype:
-            raise cannot_cast(made, o.dtype)
+        if asked is not None and args[asked] is not None and made is not o._dtype:
+            raise RuntimeError(refusal("same", op.name, made, o._dtype))
+        if made.rank > o._dtype.rank and made is not o._dtype:
+            raise cannot_cast(made, o._dtype)
         if o._array.shape != array.shape:
             if op.kind == "pointwise" and any(a is o for a in args):
                 raise cannot_broadcast(o.shape, array.shape)

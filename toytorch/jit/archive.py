@@ -21,7 +21,7 @@ from toytorch.jit.archive_parts import Tensors, Values, methods_of, stored_graph
 from toytorch.jit.archive_tree import check_attributes, module_from, tree_of
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.module import Inside, ScriptModule
-from toytorch.serialization.archive import DamagedArchive, Reader, Writer
+from toytorch.serialization.archive import COMPILED, DamagedArchive, Reader, Writer
 from toytorch.serialization.atomic import replacing
 
 FORMAT = b"toytorch.jit 1\n"
@@ -136,7 +136,7 @@ def unpacked(reader: Reader, place: object, extra: dict[str, Any] | None) -> Any
     """The function or module of an archive; every mistake in it is the file's."""
     if "format" not in reader:
         other = (
-            "an archive of torch.jit.save, whose code only PyTorch runs"
+            COMPILED
             if any(r.startswith("code/") for r in reader.records)
             else "a file of toytorch.save, which toytorch.load reads"
             if "data.pkl" in reader

@@ -146,7 +146,7 @@ def facts_of(inputs: Sequence[Any]) -> list[Any]:
     for value in inputs:
         try:
             array = value._array
-            facts += array.shape, array.strides, value.dtype, value._requires_grad
+            facts += array.shape, array.strides, value._dtype, value._requires_grad
             if array.__class__ is not np.ndarray:
                 facts.append(value.device)
         except AttributeError:
@@ -184,7 +184,7 @@ def arrays_of(value: object) -> list[Any]:
 def kind_of(value: object) -> Any:
     """What stands in the key for something that is no tensor over a plain array."""
     if isinstance(value, Tensor):
-        return type(value._array), value._array.shape, value.dtype, value._requires_grad
+        return type(value._array), value._array.shape, value._dtype, value._requires_grad
     try:
         hash(value)
     except TypeError:

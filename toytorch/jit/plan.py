@@ -210,7 +210,7 @@ class Plan:
         made = []
         for array in arrays[: self.count]:
             tensor = new(Tensor)
-            tensor._array, tensor.dtype = array, FROM_NUMPY[array.dtype]
+            tensor._array, tensor._dtype = array, FROM_NUMPY[array.dtype]
             tensor._requires_grad, tensor._grad_edge, tensor._storage = False, None, None
             made.append(tensor)
         for k, kind in self.empty:  # whose strides kernels do not keep
@@ -249,9 +249,9 @@ class Plan:
             elif kind == "result":
                 result = made[i]
                 kept = new(Tensor)
-                kept._array, kept.dtype, kept._requires_grad, kept._grad_edge = (
+                kept._array, kept._dtype, kept._requires_grad, kept._grad_edge = (
                     result._array,
-                    result.dtype,
+                    result._dtype,
                     False,
                     None,
                 )
@@ -449,7 +449,7 @@ class DifferentiableGraphBackward(Node):
             kind: Any = v.type  # of a tensor
             if g is None:
                 g = wrap(self.plan.xp.zeros(kind.shape, kind.dtype.numpy))
-            values.append(g if g.dtype is kind.dtype else g.to(kind.dtype))
+            values.append(g if g._dtype is kind.dtype else g.to(kind.dtype))
         found = interpreter.run(self.plan.partition.backward, values)
         left = iter(found if isinstance(found, tuple) else (found,))
         return [next(left) if given else None for given in self.plan.joint.given]

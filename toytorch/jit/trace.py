@@ -348,7 +348,7 @@ def output_value(tracer: Tracer, item: Tensor) -> Value:
 def alias_of(tensor: Tensor) -> Tensor:
     """The same memory and history under another tensor, which the tracer may mark as its own."""
     made: Tensor = new(Tensor)
-    made._array, made.dtype = tensor._array, tensor.dtype
+    made._array, made._dtype = tensor._array, tensor._dtype
     made._requires_grad = tensor._requires_grad
     made._grad_edge = (
         None if not tensor._requires_grad else tensor._grad_edge or tensor._accumulator()

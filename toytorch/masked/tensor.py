@@ -160,7 +160,7 @@ def check(data: Tensor, mask: Tensor) -> None:
 def _made(data: Tensor, mask: Tensor) -> MaskedTensor:
     overrides.arm()
     made: MaskedTensor = new(MaskedTensor)
-    made._array, made.dtype, made._storage = data._array, data.dtype, data._memory()
+    made._array, made._dtype, made._storage = data._array, data._dtype, data._memory()
     made._masked_data, made._masked_mask = data, mask
     return made
 

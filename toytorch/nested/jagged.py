@@ -86,7 +86,7 @@ class NestedTensor(Tensor):
         )
         overrides.arm()
         made: NestedTensor = new(cls)
-        made._array, made.dtype, made._storage = values._array, values.dtype, values._memory()
+        made._array, made._dtype, made._storage = values._array, values._dtype, values._memory()
         made._values, made._offsets, made._lengths = values, offsets, lengths
         made._ragged_idx, made._metadata_cache = _ragged_idx, _metadata_cache or {}
         if requires_grad:

@@ -50,7 +50,7 @@ class StridedNested(Tensor):
         made: StridedNested = new(cls)
         made.parts = tuple(parts)
         first = made.parts[0] if made.parts else (torch.empty(0) if empty is None else empty)
-        made._array, made.dtype, made._storage = first._array, first.dtype, first._memory()
+        made._array, made._dtype, made._storage = first._array, first._dtype, first._memory()
         made._requires_grad, made._grad_edge = False, None
         return made
 

@@ -243,7 +243,7 @@ def with_words(
             return amiss(error, args, kwargs)
 
     run.__dict__["within"] = function, amiss
-    return cast(F, run) if renamed or outs or "dtype" in known else function
+    return cast(F, run) if asked or renamed or outs or "dtype" in known else function
 
 
 def outs_of(function: Fn) -> int:

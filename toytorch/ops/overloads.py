@@ -163,8 +163,8 @@ def where(
         return nonzero(condition, as_tuple=True)
     if (
         condition.__class__ is input.__class__ is other.__class__ is Tensor
-        and condition.dtype is types.bool
-        and input.dtype is other.dtype
+        and condition._dtype is types.bool
+        and input._dtype is other._dtype
     ):
         return by_index.where.function(condition, input, other, out=out)
     if not isinstance(condition, Tensor):

@@ -37,7 +37,7 @@ def equal(input: Tensor, other: Tensor) -> builtins.bool:
     a, b = input._array, other._array
     watched = state.fast_path is not None and state.local.modes
     plain = a.__class__ is b.__class__ is np.ndarray and not watched
-    if plain and a.shape == b.shape and input.dtype is other.dtype and not input.dtype.extended:
+    if plain and a.shape == b.shape and input._dtype is other._dtype and not input._dtype.extended:
         return every(a == b)
     return input.shape == other.shape and builtins.bool(input.eq(other).all())
 

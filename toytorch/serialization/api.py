@@ -13,7 +13,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.facts.hints import Device, Fn
-from toytorch.serialization.archive import ZIP, DamagedArchive, Reader, Writer
+from toytorch.serialization.archive import NEWEST, ZIP, DamagedArchive, Reader, Writer
 from toytorch.serialization.atomic import replacing
 from toytorch.serialization.legacy import load_legacy, write_legacy
 from toytorch.serialization.pickler import Pickler
@@ -28,6 +28,10 @@ REFUSED = (
     "`weights_only=True` please check the recommended steps in the following error message.\n\t"
 )
 DAMAGED = "Weights only load failed. Nothing in this file was executed.\n"
+
+
+class DamagedPickle(UnpicklingError, RuntimeError):
+    """A file that describes what cannot be: PyTorch raises the one or the other."""
 
 
 def save(
@@ -142,6 +146,9 @@ def _read(
     reader: Reader, map_location: Fn | Device | dict[str, str], mapped: bool, weights_only: bool
 ) -> Any:
     program = reader.read("data.pkl").tobytes()
+    version = reader.read("version").tobytes()[:20]
+    if not version.strip().isdigit() or int(version) > NEWEST:
+        raise DamagedArchive(f"{reader.name}: version {version!r} is none of 1 to {NEWEST}")
     order = sys.byteorder
     if "byteorder" in reader:
         order = reader.read("byteorder").tobytes().decode("ascii", "replace")
@@ -180,12 +187,13 @@ def _naming(name: str) -> Iterator[None]:
         raise EOFError(f"{name}: {error}") from None
     except UnpicklingError as error:
         first = REFUSED if "was not an allowed global by default" in str(error) else DAMAGED
-        raise UnpicklingError(f"{first}{name}: WeightsUnpickler error: {error}") from None
+        kind = UnpicklingError if first is REFUSED else DamagedPickle
+        raise kind(f"{first}{name}: WeightsUnpickler error: {error}") from None
     except RuntimeError as error:
         if "Attempting to deserialize" in str(error):
             raise
-        raise UnpicklingError(f"{DAMAGED}{name}: {error}") from error
+        raise DamagedPickle(f"{DAMAGED}{name}: {error}") from error
     except Exception as error:
-        raise UnpicklingError(
+        raise DamagedPickle(
             f"{DAMAGED}{name}: WeightsUnpickler error: {type(error).__name__}: {error}"
         ) from error

@@ -27,6 +27,10 @@ ENCRYPTED = 0x1
 LIMIT_32 = (1 << 31) - 1  # from here on, zipfile adds 20 bytes of longer sizes to the header
 
 
+COMPILED = "an archive of torch.jit.save, whose code only PyTorch runs"
+NEWEST = 10  # the last version of the layout that PyTorch reads
+
+
 class DamagedArchive(RuntimeError):
     """A file that is no archive, or not a whole one."""
 
@@ -74,6 +78,8 @@ class Reader:
                 f"{name}: PytorchStreamReader failed reading zip archive: "
                 f"{error or type(error).__name__}"
             ) from error
+        if any("/constants.pkl" in entry.filename for entry in entries):
+            raise DamagedArchive(f"{name} is {COMPILED}")
         self.records: dict[str, tuple[int, int, int]] = {}  # name: (start, length, checksum)
         folders = set()
         for entry in entries:

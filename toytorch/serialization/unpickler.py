@@ -98,7 +98,8 @@ class Unpickler:
     # -- reading ------------------------------------------------------------------------------
 
     def _take(self, n: int) -> bytes:
-        require(0 <= n <= len(self.data) - self.at, "a pickle ends too early")
+        if not 0 <= n <= len(self.data) - self.at:
+            raise EOFError("a pickle ends too early")
         self.at += n
         return self.data[self.at - n : self.at]
 

@@ -55,6 +55,47 @@ VALUES = """
 np.array([1, 2])|["a"]|[1, "a"]|1j|()
 """
 PROGRAMS = {
+    "heirs of containers": """
+class Block(torch.nn.Sequential):
+    def __init__(self):
+        super().__init__(torch.nn.Linear(2, 2), torch.nn.ReLU())
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.Sequential(Block(), torch.nn.Identity(), Block())
+    def forward(self, x):
+        return self.blocks(x)
+print(torch.jit.script(Net())(torch.ones(2, 2)).shape)
+""",
+    "a default of None": """
+@torch.jit.script
+def f(x, w: Optional[torch.Tensor] = None):
+    if w is None:
+        if x.dim() == 1:
+            w = torch.tensor([2.0])
+        elif x.dim() == 2:
+            w = torch.tensor([3.0])
+        else:
+            w = torch.tensor([4.0])
+    else:
+        w = w * 2
+    return x * w
+print(f(torch.ones(1)), f(torch.ones(1, 1)), f(torch.ones(1), torch.ones(1)))
+""",
+    "types in messages": """
+@torch.jit.script
+def f(x):
+    assert x.dim() == 1, f"a vector, not {type(x)}"
+    if x.numel() > 3:
+        raise ValueError(f"{type(x)} of {x.shape}")
+    return x
+print(f(torch.ones(2)))
+for x in (torch.ones(2, 2), torch.ones(4)):
+    try:
+        f(x)
+    except RuntimeError as error:
+        print("expected value of type Tensor for return value" in str(error))
+""",
     "futures": """
 def double(x):
     return x * 2

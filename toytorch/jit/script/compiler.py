@@ -10,6 +10,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Fn
+from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
@@ -73,8 +74,13 @@ class Compiler(Modules):
             raise self.fail(f"Bad type annotation: # type: {text}", self.program.tree) from None
 
     def from_library(self) -> bool:
-        """Whether this is a method of one of the framework's modules."""
-        return isinstance(self.owner, ModuleValue) and is_library(type(self.owner.module))
+        """Whether this is a method that one of the framework's modules has or leaves to its heirs."""
+        if not isinstance(self.owner, ModuleValue):
+            return False
+        try:
+            return is_ours(self.program.names("__name__"))
+        except KeyError:  # a program without a file
+            return is_library(type(self.owner.module))
 
     def parameters(self) -> list[Parameter]:
         """The parameters, with an input of the graph for each."""

@@ -7,6 +7,7 @@ import builtins
 from typing import Any
 
 from toytorch.core.op import registry
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Fn, Kwargs
 from toytorch.jit import types
 from toytorch.jit.ir import Value
@@ -51,6 +52,10 @@ class Pythons(Subscripts):
                 if name.startswith("run_")
             }
         return found
+
+    def call_outside(self, function: Fn, modifier: str, *given: Any) -> Any:
+        """A function that is left to Python."""
+        raise NotImplementedError
 
     def call_python(self, function: Fn, args: Given, kwargs: Kwargs, at: At) -> Any:
         """Calls a builtin."""
@@ -304,6 +309,8 @@ class Pythons(Subscripts):
         kind = getattr(x, "type", None)
         if isinstance(kind, Object):
             return Known(kind.python)
+        if isinstance(kind, types.Tensor):
+            return self.call_outside(type_of_tensor, "ignore", (x,), {}, at)
         raise self.fail("type() is known of modules and objects only; use isinstance", at)
 
     def run_getattr(self, at: At, x: object, name: Any, default: object = None) -> Any:
@@ -314,3 +321,15 @@ class Pythons(Subscripts):
             if not isinstance(x, Value) and not hasattr(owner, name.object):
                 return default
         return self.attribute(x, name.object, at)
+
+
+def type_of_tensor(x: Tensor) -> Tensor:
+    """`type(x)` where it is reached: PyTorch asks Python, and takes no answer but a tensor."""
+    raise RuntimeError(
+        " expected value of type Tensor for return value but instead got value of type _TensorMeta.\n"
+        "Value: <class 'torch.Tensor'>\n"
+        "Cast error details: Unable to cast <class 'torch.Tensor'> to Tensor\n"
+    )
+
+
+type_of_tensor.__name__ = "type"

@@ -167,7 +167,12 @@ class Statements(Branches):
 
     def assign(self, name: str, item: object, at: At) -> None:
         """Lets a name stand for something else; its type may not change inside a block."""
-        outer = self.scope.outer.find(name) if self.scope.outer is not None else None
+        scope, outer = self.scope.outer, None
+        while scope is not None and (outer is None or getattr(outer, "type", None) == types.NONE):
+            outer = (
+                scope.find(name) or outer
+            )  # where it is None, it may be one of two types outside
+            scope = scope.outer
         if isinstance(outer, ModuleValue) and name not in self.local_names():
             raise self.fail(
                 f"Cannot re-assign '{name}' because it has type module which is not a first-class "

@@ -121,7 +121,7 @@ def to(
             result = move.function(result, target, here, non_blocking)
     if dtype is not None:
         wanted = as_dtype(dtype)
-        if result.dtype is not wanted:
+        if result._dtype is not wanted:
             result = copies.cast.function(result, dtype=wanted)
     if memory_format is not None and memory_format.name != "preserve_format":
         if result is self and not copy and memory_format.name == suggested_format(self._array):
@@ -145,7 +145,7 @@ def _caster(name: str, dtype: DType | None) -> Any:
     def method(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
         if memory_format is not None:
             return to(self, dtype, memory_format=memory_format)
-        return self if self.dtype is dtype else copies.cast.function(self, dtype=dtype)
+        return self if self._dtype is dtype else copies.cast.function(self, dtype=dtype)
 
     method.__name__ = name
     method.__doc__ = f"The values as {dtype}."
@@ -464,7 +464,7 @@ def copy_(self: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
     if not isinstance(other, Tensor):
         raise wrong_argument("copy_", "other", 1, "Tensor", other)
     if (
-        other.dtype is self.dtype
+        other._dtype is self._dtype
         and other._array.__class__ is np.ndarray
         and other._array.shape == self._array.shape
         and write.quick(self)

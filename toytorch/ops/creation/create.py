@@ -462,7 +462,7 @@ def _like(name: str, fill: str) -> Any:
             and source.size
             and state.fast_path is not state.SLOW
         ):
-            shape, kind = source.shape, dtype or input.dtype
+            shape, kind = source.shape, dtype or input._dtype
             array = FILLS[fill](shape, kind.numpy)
             if 1 in shape:  # where a stride may be any
                 array = kept(array, source)
@@ -617,7 +617,7 @@ def empty_strided(
         made = flat.as_strided(size, stride).detach()
     else:
         made = wrap(np.ndarray(size, array.dtype, array, 0, [s * array.itemsize for s in stride]))
-        made.dtype = flat.dtype
+        made._dtype = flat._dtype
     return asking(made) if requires_grad else made
 
 

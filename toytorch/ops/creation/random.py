@@ -197,12 +197,12 @@ def _like(name: str, how: Fn) -> Any:
             array.__class__ is np.ndarray
             and state.fast_path is not state.SLOW
             and (dtype, layout, device, memory_format, generator) == (None,) * 5
-            and input.dtype.plain
+            and input._dtype.plain
             and not requires_grad
             and array.flags.c_contiguous
             and 1 not in array.shape
         ):
-            found = plainly_drawn(how, array.shape, input.dtype)
+            found = plainly_drawn(how, array.shape, input._dtype)
             if found is not None:
                 return found
         kind, where, shape = dtype or input.dtype, device or input.device, tuple(input.shape)

@@ -144,7 +144,7 @@ clamp_max = pointwise(
 
 
 def _one_dtype(common: Any, args: Sequence[Any]) -> None:
-    kinds = args[0].dtype, getattr(args[1], "dtype", None)
+    kinds = args[0]._dtype, getattr(args[1], "dtype", None)
     if kinds[0] is common is kinds[1] and common.rank > 1 and args[2].__class__ is float:
         return  # the usual case
     for name, a in zip(("end", "weight"), args[1:]):

@@ -98,7 +98,7 @@ def index_put_(
     if not accumulate:
         refuse_old_mask(self, indices, values)
     given = [i for i in indices if isinstance(i, Tensor)]
-    masked = len(given) == 1 and given[0].dtype in (types.bool, types.uint8)
+    masked = len(given) == 1 and given[0]._dtype in (types.bool, types.uint8)
     fills_in = masked and not accumulate and values.numel() == 1  # as masked_fill_ does
     if len(indices) <= self.ndim and not fills_in:  # what indices must be is asked after this
         writing.refuse_arguments(self, (values, *given), self._array.shape)
@@ -113,7 +113,7 @@ def index_put_(
 def refuse_old_mask(x: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> None:
     """Refuses a mask of bytes where one number goes everywhere, as masked_fill_ does."""
     given = [i for i in indices if i is not None]
-    if len(given) == 1 and given[0].dtype is types.uint8 and values.numel() == 1:
+    if len(given) == 1 and given[0]._dtype is types.uint8 and values.numel() == 1:
         refuse_masks(x, indices)
         indexed.need_mask("masked_fill_", given[0]._array)
 
@@ -137,10 +137,10 @@ def _full_indices(x: Tensor, indices: Any, values: Tensor) -> list[Any]:
     found: list[Any] = []
     refuse_masks(x, indices)
     masks = [i for i in indices if i is not None]
-    if values.dtype is not x.dtype and len(masks) == 1 and fills(values, masks[0]):
+    if values._dtype is not x._dtype and len(masks) == 1 and fills(values, masks[0]):
         return [None if i is None else i.bool() for i in indices]
     for i in indices:
-        if i is not None and i.dtype in (types.bool, types.uint8):
+        if i is not None and i._dtype in (types.bool, types.uint8):
             if i.dtype is types.uint8:
                 warned.at_call(OLD_MASK)
             found += indexed.nonzero.function(i).unbind(1)  # as ops, which a trace records

@@ -216,7 +216,7 @@ def by_mask(x: Tensor, mask: Tensor) -> Tensor | None:
         and ((mode is None and not x._requires_grad) or mode == get_ident())
     ):
         made = attempt(np, "picked", a, m)
-        return wrap(a[m] if made is None else made, x.dtype)
+        return wrap(a[m] if made is None else made, x._dtype)
     return None
 
 
@@ -330,7 +330,7 @@ def by_places(x: Tensor, index: Tensor) -> Tensor | None:
         and ((mode is None and not x._requires_grad) or mode == get_ident())
     ):
         try:
-            return wrap(a.take(i, 0), x.dtype)
+            return wrap(a.take(i, 0), x._dtype)
         except IndexError:
             return None
     return None
@@ -345,7 +345,7 @@ def by_numbers(x: Tensor, index: Any) -> list[Any] | None:
     tensors: list[Any] = []
     for part in parts:
         if part.__class__ is Tensor:
-            if part.dtype is not types.int64 or not part._array.ndim:
+            if part._dtype is not types.int64 or not part._array.ndim:
                 return None
             tensors.append(part)
         elif part.__class__ is slice and part.start is part.stop is part.step is None:
@@ -364,11 +364,11 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         made = quick_part(x, index)
         if made is not None:
             return made
-    if index.__class__ is Tensor and index.dtype is types.bool:
+    if index.__class__ is Tensor and index._dtype is types.bool:
         made = by_mask(x, index)
         if made is not None:
             return made
-    elif index.__class__ is Tensor and index.dtype is types.int64:
+    elif index.__class__ is Tensor and index._dtype is types.int64:
         made = by_places(x, index)
         if made is not None:
             return made
@@ -398,7 +398,7 @@ def writable(value: float) -> bool:
 def quick_write(x: Tensor, index: Any, value: Any) -> bool:
     """x[index] = value where that is one assignment of NumPy's; False, and nothing is done, for
     what takes more, or is refused."""
-    a, kind, c = x._array, x.dtype, value.__class__
+    a, kind, c = x._array, x._dtype, value.__class__
     if not write.quick(x):
         return False
     if c is float or c is int:
@@ -406,7 +406,7 @@ def quick_write(x: Tensor, index: Any, value: Any) -> bool:
             return False
     elif (
         c is not Tensor
-        or value.dtype is not kind
+        or value._dtype is not kind
         or value._array.__class__ is not np.ndarray
         or (state.fast_path is None and value._requires_grad)
         or (value._storage is not None and writing.one_memory(value._storage, x._storage))
@@ -418,7 +418,7 @@ def quick_write(x: Tensor, index: Any, value: Any) -> bool:
                 return False
     elif index.__class__ is Tensor:
         mask = index._array
-        if c is Tensor or index.dtype is not types.bool or mask.shape != a.shape:
+        if c is Tensor or index._dtype is not types.bool or mask.shape != a.shape:
             return False
         index = mask
     elif not plain_part(index):
@@ -442,7 +442,7 @@ def recorded_write(x: Tensor, index: Any, value: Any) -> bool:
     """x[index] = value for ints and slices of a plain tensor of floats, where a graph remembers it:
     through a view that nobody else sees. False, and nothing is done, for what takes more, or is
     refused."""
-    a, kind, edge = x._array, x.dtype, x._grad_edge
+    a, kind, edge = x._array, x._dtype, x._grad_edge
     storage = x._storage or x._memory()
     if (
         state.fast_path is not None
@@ -478,7 +478,7 @@ def recorded_write(x: Tensor, index: Any, value: Any) -> bool:
     ):
         return False
     view: Tensor = new(Tensor)  # `view_of` would tell the owner of it
-    view._array, view.dtype, view._storage, view._base = part, kind, storage, owner
+    view._array, view._dtype, view._storage, view._base = part, kind, storage, owner
     view._requires_grad, view._grad_edge = x._requires_grad, edge
     view.copy_(value)
     return True
@@ -507,9 +507,9 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
             raise TypeError(f"can't assign a {name} to a torch.{x.dtype.legacy}Tensor")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise ValueError("Overflow when unpacking long long")
-        element = as_filling(np, value, x.dtype.numpy)
+        element = as_filling(np, value, x._dtype.numpy)
         plain = state.fast_path is None and x._array.__class__ is np.ndarray
-        value = wrap(element, x.dtype) if plain else make_tensor(element, device=x.device)
+        value = wrap(element, x._dtype) if plain else make_tensor(element, device=x.device)
     parts = numbered or [as_index(p) for p in as_tuple(index)]
     if index is True and isinstance(value, Tensor):
         value = value.view(stripped(value.shape)) if value.ndim > x.ndim + 1 else value
@@ -529,7 +529,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
             writing.refuse_any_shared(x, (value,))
         raise
     if (
-        value.dtype is not x.dtype
+        value._dtype is not x._dtype
         and value.numel() == 1
         and [t.dtype for t in parts if isinstance(t, Tensor)] in ([types.bool], [types.uint8])
     ):
@@ -540,7 +540,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     elif value.device != x.device and value.ndim == 0:
         value = value.to(x.device)
     if any(t is not None for t in tensors):
-        given = {t.dtype for t in parts if isinstance(t, Tensor)}
+        given = {t._dtype for t in parts if isinstance(t, Tensor)}
         masks = bool(given) and given <= {types.bool, types.uint8}
         if given == {types.uint8} and value.numel() == 1:
             first, *others = (t for t in parts if isinstance(t, Tensor))

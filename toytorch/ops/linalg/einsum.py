@@ -271,15 +271,15 @@ def on_arrays(equation: str, x: Tensor, y: Tensor) -> Any:
         return None
     if (
         a.__class__ is b.__class__ is np.ndarray
-        and x.dtype is y.dtype
-        and x.dtype.plain
+        and x._dtype is y._dtype
+        and x._dtype.plain
         and a.size
         and b.size
         and ((mode is None and not (x._requires_grad or y._requires_grad)) or mode == get_ident())
     ):
         product = as_product(equation, (a.ndim, b.ndim))
         made = None if product is None else product(a, b)
-        return None if made is None else wrap(made, x.dtype)
+        return None if made is None else wrap(made, x._dtype)
     return None
 
 

@@ -292,7 +292,7 @@ def _usual(query: Tensor, key: Tensor, value: Tensor) -> bool:
         and q.dtype.char in "fd"
         and q.strides[3] == k.strides[3] == v.strides[3] == q.itemsize
         and q.size
-        and query.dtype is key.dtype is value.dtype
+        and query._dtype is key._dtype is value._dtype
         and attention_ways.flash
     )
 

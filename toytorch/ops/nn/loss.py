@@ -256,7 +256,7 @@ def nll(
     expected = (input._array.shape[0], *input._array.shape[2:])
     if target._array.shape != expected:
         raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
-    if target.dtype not in TARGETS:
+    if target._dtype not in TARGETS:
         raise RuntimeError(
             "expected target dtype to be Long or Byte, but got " + target.dtype.legacy
         )
@@ -269,7 +269,7 @@ def nll(
                 f"classes but got weight tensor of shape: {list(weight.shape)}"
             )
         refuse_gradients("nll_loss_forward" if ndim < 3 else "nll_loss2d_forward", weight=weight)
-    if input.dtype.rank != 2:
+    if input._dtype.rank != 2:
         kernel = "nll_loss_out_frame" if ndim < 3 else "nll_loss2d_forward_out_frame"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.legacy}'")
     if weight is not None and weight.dtype is not input.dtype:

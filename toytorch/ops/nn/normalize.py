@@ -559,14 +559,14 @@ def batch_norm(
     channels = input._array.shape[1] if input._array.ndim > 1 else 0
     given = weight, bias, running_mean, running_var
     if (
-        input.dtype.plain
+        input._dtype.plain
         and (running_mean is None) == (running_var is None)
         and (training or running_mean is not None)
         and not state.local.modes
     ):
         for v in given:
             if v is not None and (
-                v.dtype is not input.dtype or v._array.shape != (channels,) or v._tangents
+                v._dtype is not input._dtype or v._array.shape != (channels,) or v._tangents
             ):
                 break
         else:
