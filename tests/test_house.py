@@ -82,7 +82,10 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "cuda/comm.py": ("functions between devices", "scatter gather"),
     "cuda/memory.py": ("both pools of an allocator", "all"),
     "core/formulas.py": ("words of formulas", "maximum minimum sign"),
-    "core/node_class.py": ("words of conditions in formulas", "where logical_not"),
+    "core/node_class.py": (
+        "words of conditions in formulas and of `reduction=`; names of results",
+        "where logical_not mean sum values",
+    ),
     "core/op.py": ("kinds", "view"),
     "jit/fuser/lower.py": ("steps of a loop program", "add mul pow prod sum where"),
     "kernels/table.py": ("kernels that a backend has, by their own names", ""),

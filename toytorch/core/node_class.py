@@ -176,7 +176,7 @@ def make_node_class(op: Op) -> type[Node]:
     )
 
 
-LAYERS = "output values"  # first results of layers, whose results have no names in PyTorch
+LAYERS = ("output", "values")  # first results of layers, whose results have no names in PyTorch
 
 
 def spelled(op: Op, name: str) -> str:
@@ -188,7 +188,7 @@ def spelled(op: Op, name: str) -> str:
     return f"{owner}_sym_sizes" if trait == "shape" else op.spelled.get(name, name)
 
 
-REDUCTIONS = "none mean sum"  # 0, 1 and 2: each word and a space take five letters
+REDUCTIONS = ("none", "mean", "sum")  # in the order of their numbers
 
 
 def in_numbers(op: Op, name: str) -> Fn | None:
@@ -196,7 +196,7 @@ def in_numbers(op: Op, name: str) -> Fn | None:
     kind = op.schema.args[op.schema.index[name]].type if name in op.schema.index else ""
     if kind.startswith("int["):
         return lambda v: v if v is None else tuple(v) if isinstance(v, (tuple, list)) else (v,)
-    return (lambda v: REDUCTIONS.index(v) // 5) if name == "reduction" else None
+    return (lambda v: REDUCTIONS.index(v)) if name == "reduction" else None
 
 
 def reader(op: Op, name: str) -> property:
