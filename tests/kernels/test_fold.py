@@ -47,10 +47,13 @@ def test_softmax_over_any_dimensions(over: tuple[int, ...]) -> None:
 
 
 def test_what_is_left_to_numpy() -> None:
-    """No elements, other types, other layouts."""
+    """No elements, other types; what lies otherwise is copied."""
     text = registry["var"].fused
-    for a in (X[:0], X.astype(np.float16), X.transpose(2, 1, 0), X[:, ::2]):
+    for a in (X[:0], X.astype(np.float16)):
         assert folded(text, {"self": a}, {"correction": 1}) is None
+    for a in (X.transpose(2, 1, 0), X[:, ::2]):
+        made = folded(text, {"self": a}, {"correction": 1})
+        np.testing.assert_allclose(made, a.var(ddof=1), 1e-5)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])

@@ -258,6 +258,7 @@ def test_what_compiled_modules_refuse(name: str) -> None:
     same_words(lambda m: getattr(m.jit.script(m.nn.Linear(2, 2)), name)("weight"))
 
 
+@pytest.mark.filterwarnings("ignore:torch.tensor results are registered")  # PyTorch's, too
 def test_a_number_chosen_beside_complex_gradients_is_no_wider() -> None:
     def chosen(m: Any, x: Any) -> Any:
         y = x * x
