@@ -46,7 +46,7 @@ def assign(to: Array, source: Array) -> None:
     if to.__class__ is np.ndarray and source.__class__ is np.ndarray:
         several = threads.thread_count() > 1
         call = worth(source.dtype, to.shape, to.strides, source.strides, several)
-    if call is None or not jit.works():
+    if call is None:
         to[...] = source
     else:
         call(to, source)
@@ -58,7 +58,7 @@ def copied(source: Array) -> Any:
         return None
     several = threads.thread_count() > 1
     call = worth(source.dtype, source.shape, None, source.strides, several)
-    if call is None or not jit.works():
+    if call is None:
         return None
     made = np.empty(source.shape, source.dtype)
     call(made, source)
@@ -136,7 +136,7 @@ def worth(
     step = kind.itemsize
     rows = contiguous(shape, step)
     to, size = to or rows, math.prod(shape) * step
-    if size < BACKWARDS or not known(kind):
+    if size < BACKWARDS or not known(kind) or not jit.works():
         return None
     if size < SHARED or not several:
         backwards = source[-1] == -step
