@@ -203,10 +203,9 @@ def reader(op: Op, name: str) -> property:
     """What a node gives of a value that it keeps."""
     place = op.keeps.index(name)
     what, index, _ = op.plan[place]
-    turned = in_numbers(op, name)
 
     def read(node: Node) -> Any:
-        value = node.saved_items()[place][1]
+        value, turned = node.saved_items()[place][1], in_numbers(op, name)
         if isinstance(value, Tensor) and node.versions[place] is not None:
             check_version(op.name, name, value, node.versions[place], node, True)
         if turned is not None:
@@ -285,7 +284,7 @@ def gradient_lines(
     """
     turning = list[str]()
     if factors and needed is not None:
-        needed = tuple("h" if n == "g" else n for n in needed)
+        needed = tuple(["h" if n == "g" else n for n in needed])
         turning = [
             f"conjugate = g._dtype.is_complex and any_complex({', '.join(factors)})",
             "h = g.conj() if conjugate else g",
@@ -310,7 +309,7 @@ def gradient_lines(
         f"    g{i} = None",
         f"    e = edges[{i}]",
         "    if e is not None:",
-        *(
+        *[
             "        " + line
             for line in (
                 *turning,
@@ -321,7 +320,7 @@ def gradient_lines(
                 f"    if g{i}._array.shape != shape or g{i}._dtype is not dtype:",
                 f"        g{i} = fit(g{i}, shape, dtype)",
             )
-        ),
+        ],
     ]
 
 

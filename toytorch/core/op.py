@@ -533,7 +533,7 @@ class Op(Facts):
 
     def _keep_plan(self, name: str) -> tuple[str, int, tuple[int, ...]]:
         """How to save `name`: its kind, its index, and which arguments' derivatives ask for it."""
-        users = tuple(self.schema.index[a] for a, names in self.needs.items() if name in names)
+        users = tuple([self.schema.index[a] for a, names in self.needs.items() if name in names])
         if name in self.schema.index:
             return "argument", self.schema.index[name], users
         if name.startswith("result"):

@@ -148,9 +148,13 @@ def worth(
     return plan(step, shape, to, source)
 
 
-def contiguous(shape: Sequence[int], step: int) -> tuple[int, ...]:
+def contiguous(shape: Shape, step: int) -> Sizes:
     """The strides in bytes of an array in rows."""
-    return tuple(math.prod(shape[d + 1 :]) * step for d in range(len(shape)))
+    made = list[int]()
+    for n in reversed(shape):
+        made.insert(0, step)
+        step *= n
+    return tuple(made)
 
 
 def known(kind: np.dtype[Any]) -> bool:
