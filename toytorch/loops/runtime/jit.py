@@ -296,6 +296,13 @@ def method(address: int, name: str) -> MethodDef:
     return MethodDef(name.encode(), address, METH_FASTCALL, None)
 
 
+def outlive() -> None:
+    """Keeps code, and what it refers to, beyond the interpreter's end: threads that run it end with the
+    process, which is later."""
+    for thing in (_kept, _linked, target()):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
 def keep(*things: object) -> None:
     """Keeps what compiled code refers to."""
     _kept.extend(things)

@@ -235,6 +235,7 @@ class ThreadPool:
         size = 4 * LINE
         memory = (ctypes.c_int64 * (size + LINE * threads))()
         jit.keep(memory)  # the workers read it as long as the process lives
+        jit.outlive()
         start = ctypes.addressof(memory)
         start += -start % (8 * LINE)
         self.queue = start
