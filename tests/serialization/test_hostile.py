@@ -650,7 +650,8 @@ def test_files_of_the_older_layout_end_early_as_in_pytorch() -> None:
     for tenth in range(10):
         cut = data[: len(data) * tenth // 10]
         want = raised(torch, cut)
-        want = EOFError if want is struct.error else want  # which tells of PyTorch's reader only
+        # What PyTorch's reader stumbles over depends on where in a number or a word it ends.
+        want = EOFError if want in (struct.error, IndexError) else want
         assert issubclass(raised(tt, cut), want), tenth
 
 

@@ -70,7 +70,8 @@ def frees(op: Op, saved: list[Saved]) -> list[str]:
     held = []
     for k, (kind, index, users) in enumerate(op.plan):
         if kind == "result" or (kind == "argument" and index in op.tensor_at):
-            if " else None" not in saved[k][0] or len(users) > 1:
+            number = kind == "argument" and op.variant and op.schema.args[index].takes_number
+            if not number and (" else None" not in saved[k][0] or len(users) > 1):
                 return []  # always, in PyTorch
             held.append(f"node.saved[{k}]")
     # A number PyTorch keeps as a tensor, unless it has an overload for it.

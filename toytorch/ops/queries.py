@@ -99,7 +99,8 @@ def result_type(*operands: Any, **named: Any) -> types.dtype:
 def can_cast(from_: types.dtype, to: types.dtype) -> builtins.bool:
     """Whether PyTorch's rules let a result of one type be written into another.
 
-    >>> can_cast(types.float64, types.int64), can_cast(types.float64, types.float32)
+    >>> import toytorch as torch
+    >>> torch.can_cast(torch.float64, torch.int64), torch.can_cast(torch.float64, torch.float32)
     (False, True)
     """
     return from_.rank <= to.rank
