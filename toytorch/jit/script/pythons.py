@@ -55,7 +55,7 @@ class Pythons(Subscripts):
 
     def call_outside(self, function: Fn, modifier: str, *given: Any) -> Any:
         """A function that is left to Python."""
-        raise NotImplementedError
+        raise NotImplementedError  # the compiler, which these methods are part of, has it
 
     def call_python(self, function: Fn, args: Given, kwargs: Kwargs, at: At) -> Any:
         """Calls a builtin."""
