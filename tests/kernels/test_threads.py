@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -158,3 +160,16 @@ def test_a_forked_process_has_threads_of_its_own(divided: list[int]) -> None:
         divided.clear()
         os._exit(0 if shared() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_processes_that_end_at_once_end_well() -> None:
+    """Workers still run when the interpreter frees what it has; several at once make that likely."""
+    line = "import toytorch as t; t.set_num_threads(2); print(t.randn(300, 300).exp().sum() > 0)"
+    for _ in range(3):
+        started = [
+            subprocess.Popen([sys.executable, "-c", line], stdout=subprocess.PIPE, text=True)
+            for _ in range(4)
+        ]
+        for process in started:
+            said, _ = process.communicate(timeout=60)
+            assert (process.returncode, said) == (0, "tensor(True)\n")
