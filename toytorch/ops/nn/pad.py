@@ -87,7 +87,8 @@ def _around(size: int, before: int, after: int) -> Any:
     return low + steps % max(high - low, 1)
 
 
-def _maps(places: Fn, sizes: Sizes, pad: Shape) -> list[Map]:
+@functools.lru_cache(64)
+def _maps(places: Fn, sizes: Sizes, pad: Sizes) -> list[Map]:
     """For each padded dimension, the places that its elements come from."""
     n = len(pad) // 2
     return [
@@ -202,12 +203,12 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
                 raise no_kernel(name, a.dtype)
         if narrow(pad):
             return _framed(xp, a, _frame(places, tuple(a.shape), tuple(pad)))
-        return apply_all(xp, a, _maps(places, a.shape, pad))
+        return apply_all(xp, a, _maps(places, a.shape, tuple(pad)))
 
     def backward(xp: ArrayModule, g: Array, shape: Sizes, pad: Shape) -> Any:
         if narrow(pad):
             return _unframed(g, _frame(places, tuple(shape), tuple(pad)))
-        return apply_all(xp, g, _maps(places, shape, pad), transposed=True)
+        return apply_all(xp, g, _maps(places, tuple(shape), tuple(pad)), transposed=True)
 
     share = general(
         f"{name}_backward(Tensor grad_output, int[] shape, int[] padding) -> Tensor",

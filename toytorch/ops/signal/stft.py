@@ -34,6 +34,8 @@ def padded(x: Tensor, before: int, after: int, mode: str = "constant") -> Any:
 
 def _centred(window: Tensor, n_fft: int) -> Any:
     """The window in the middle of n_fft places."""
+    if window.shape[0] == n_fft:
+        return window
     left = (n_fft - window.shape[0]) // 2
     return padded(window, left, n_fft - window.shape[0] - left)
 
