@@ -139,8 +139,8 @@ def public(
 def once_more(
     function: Fn, error: Exception, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> Any:
-    """Calls a function with Python's numbers for tensors of one integer where it takes integers; if
-    there are none, raises an error of its."""
+    """Calls a function that raised `error` again, with numbers in the place of tensors of one integer
+    where it takes integers. Raises `error` where there are no such tensors."""
     hints = inspect.unwrap(function).__annotations__
     names = inspect.unwrap(function).__code__.co_varnames
     meant = {name for name in names if str(hints.get(name)).lower().startswith("int")}

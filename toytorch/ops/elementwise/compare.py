@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.memory_order import placed
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops import aten_words
@@ -107,17 +108,10 @@ signbit = pointwise(
 )
 
 
-def _same_type(name: str, a: Array, b: Array) -> None:
-    if a.dtype != b.dtype:
-        from toytorch.facts.dtype import (
-            from_numpy_dtype as kind,  # the name means something else in this file
-        )
-
-        raise RuntimeError(f"{kind(a.dtype).legacy} did not match {kind(b.dtype).legacy}")
-
-
 def _isclose(xp: ArrayModule, a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> Any:
-    _same_type("isclose", a, b)
+    if a.dtype != b.dtype:
+        one, other = (from_numpy_dtype(v.dtype).legacy for v in (a, b))
+        raise RuntimeError(f"{one} did not match {other}")
     broadcast_pair(a.shape, b.shape)
     if rtol < 0 or atol < 0:
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
