@@ -39,10 +39,10 @@ def pointwise(signature: str, kernel: Fn | str | None = None, **fields: Any) -> 
     return define(signature, kernel, kind="pointwise", **fields)
 
 
-def special_function(
+def of_floats(
     signature: str, kernel: Fn | str | None = None, promotion: str = "float", **fields: Any
 ) -> Op:
-    """A pointwise op whose kernel is many steps of NumPy's; integers become floats first."""
+    """A pointwise op of floats; integers become floats first."""
     return pointwise(signature, kernel, promotion=promotion, **fields)
 
 
@@ -73,6 +73,15 @@ def view(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
 def general(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
     """An op whose kernel sees the arrays as they are."""
     return define(signature, kernel, kind="general", **fields)
+
+
+def decomposition(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
+    """An op that takes matrices apart, or follows from that. Dimensions before the last two are a batch;
+    results lie in columns, as LAPACK leaves them; under autocast halves become float32 first. The
+    public function is composed around the record, which has the form out= alone."""
+    family: dict[str, Any] = {"forms": "out", "upcast": False, "amp": "float32"}
+    family |= {"memory": "columns", "batch": "leading", "out_type": "same"}
+    return general(signature, kernel, **{**family, **fields})
 
 
 def on_tensors(**methods: Any) -> None:

@@ -27,7 +27,7 @@ from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.at_once import at_once, taken
 from toytorch.ops.creation.draw_refusals import refuse
-from toytorch.ops.define import define, general, pointwise, public
+from toytorch.ops.define import general, pointwise, public
 from toytorch.ops.elementwise.operand_checks import numbers, only_floats
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.shaping.rearrange import cat
@@ -342,10 +342,9 @@ def _slopes(
     return made
 
 
-slopes = define(
+slopes = general(
     "rrelu.slopes(Tensor self, float lower, float upper, *, Generator? generator=None) -> Tensor",
     _slopes,
-    kind="general",
     forms="",
     doc="1 above 0, and uniform numbers below: as many are drawn.",
 )

@@ -6,73 +6,64 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.facts.hints import DType
-from toytorch.ops.define import pointwise
+from toytorch.ops.define import of_floats, pointwise
 from toytorch.ops.elementwise.operand_checks import numbers, real_numbers
 
 # -- powers, exponentials and logarithms ----------------------------------------------------------
 
-sqrt = pointwise(
+sqrt = of_floats(
     "sqrt(Tensor self) -> Tensor",
     formula="sqrt(self)",
-    promotion="float",
     d_self="g / (2 * result)",
     sparse="entries",
     doc="Square root.",
 )
-rsqrt = pointwise(
+rsqrt = of_floats(
     "rsqrt(Tensor self) -> Tensor",
     formula="rsqrt(self)",
-    promotion="float",
     d_self="-0.5 * g * result * result * result",
     doc="1/√x.",
 )
-exp = pointwise(
+exp = of_floats(
     "exp(Tensor self) -> Tensor",
     formula="exp(self)",
-    promotion="float",
     d_self="g * result",
     doc="eˣ.",
 )
-exp2 = pointwise(
+exp2 = of_floats(
     "exp2(Tensor self) -> Tensor",
     formula="exp2(self)",
-    promotion="float",
     d_self="g * result * log(2)",
     doc="2ˣ.",
 )
-expm1 = pointwise(
+expm1 = of_floats(
     "expm1(Tensor self) -> Tensor",
     formula="expm1(self)",
-    promotion="float",
     d_self="g * (result + 1)",
     sparse="entries",
     doc="eˣ - 1, exact near 0.",
 )
-log = pointwise(
+log = of_floats(
     "log(Tensor self) -> Tensor",
     formula="log(self)",
-    promotion="float",
     d_self="g / self",
     doc="Natural logarithm.",
 )
-log2 = pointwise(
+log2 = of_floats(
     "log2(Tensor self) -> Tensor",
     formula="log2(self)",
-    promotion="float",
     d_self="g / (self * log(2))",
     doc="Logarithm to base 2.",
 )
-log10 = pointwise(
+log10 = of_floats(
     "log10(Tensor self) -> Tensor",
     formula="log10(self)",
-    promotion="float",
     d_self="g / (self * log(10))",
     doc="Logarithm to base 10.",
 )
-log1p = pointwise(
+log1p = of_floats(
     "log1p(Tensor self) -> Tensor",
     formula="log1p(self)",
-    promotion="float",
     d_self="g / (self + 1)",
     sparse="entries",
     node="Log1PBackward0",
@@ -100,89 +91,78 @@ hypot = pointwise(
 
 # -- trigonometry ---------------------------------------------------------------------------------
 
-sin = pointwise(
+sin = of_floats(
     "sin(Tensor self) -> Tensor",
     formula="sin(self)",
-    promotion="float",
     d_self="g * cos(self)",
     sparse="entries",
     doc="Sine of an angle in radians.",
 )
-cos = pointwise(
+cos = of_floats(
     "cos(Tensor self) -> Tensor",
     formula="cos(self)",
-    promotion="float",
     d_self="g * -sin(self)",
     doc="Cosine of an angle in radians.",
 )
-tan = pointwise(
+tan = of_floats(
     "tan(Tensor self) -> Tensor",
     formula="tan(self)",
-    promotion="float",
     d_self="g * (1 + result * result)",
     sparse="entries",
     doc="Tangent.",
 )
-asin = pointwise(
+asin = of_floats(
     "asin(Tensor self) -> Tensor",
     formula="asin(self)",
-    promotion="float",
     d_self="g * rsqrt(1 - self * self)",
     sparse="entries",
     doc="Inverse sine.",
 )
-acos = pointwise(
+acos = of_floats(
     "acos(Tensor self) -> Tensor",
     formula="acos(self)",
-    promotion="float",
     d_self="g * -rsqrt(1 - self * self)",
     doc="Inverse cosine.",
 )
-atan = pointwise(
+atan = of_floats(
     "atan(Tensor self) -> Tensor",
     formula="atan(self)",
-    promotion="float",
     d_self="g / (self * self + 1)",
     sparse="entries",
     doc="Inverse tangent.",
 )
-sinh = pointwise(
+sinh = of_floats(
     "sinh(Tensor self) -> Tensor",
     formula="sinh(self)",
-    promotion="float",
     d_self="g * cosh(self)",
     sparse="entries",
     doc="Hyperbolic sine.",
 )
-cosh = pointwise(
+cosh = of_floats(
     "cosh(Tensor self) -> Tensor",
     formula="cosh(self)",
-    promotion="float",
     d_self="g * sinh(self)",
     doc="Hyperbolic cosine.",
 )
-tanh = pointwise(
+tanh = of_floats(
     "tanh(Tensor self) -> Tensor",
     formula="tanh(self)",
-    promotion="float",
     d_self="g * (1 - result * result)",
     sparse="entries",
     rounds_once="float16 bfloat16",
     doc="Hyperbolic tangent.",
 )
-asinh = pointwise(
+asinh = of_floats(
     "asinh(Tensor self) -> Tensor",
     formula="asinh(self)",
-    promotion="float",
     d_self="g * rsqrt(self * self + 1)",
     sparse="entries",
     lost="inplace version of asinh",
     doc="Inverse hyperbolic sine.",
 )
-acosh = pointwise(
+acosh = of_floats(
     "acosh(Tensor self) -> Tensor",
     formula="acosh(self)",
-    promotion="float",
     d_self=lambda g, self: (  # of complex numbers, the root of the square has another sign
         g * ((self - 1).rsqrt() * (self + 1).rsqrt())
         if self.dtype.is_complex
@@ -191,10 +171,9 @@ acosh = pointwise(
     lost="inplace version of acosh",
     doc="Inverse hyperbolic cosine.",
 )
-atanh = pointwise(
+atanh = of_floats(
     "atanh(Tensor self) -> Tensor",
     formula="atanh(self)",
-    promotion="float",
     d_self="g / (1 - self * self)",
     sparse="entries",
     lost="inplace version of atanh",
@@ -202,10 +181,9 @@ atanh = pointwise(
 )
 
 
-atan2 = pointwise(
+atan2 = of_floats(
     "atan2(Tensor self, Tensor other) -> Tensor",
     formula="atan2(self, other)",
-    promotion="float",
     d_self="""
         size = self * self + other * other
         (0 if size == 0 else g / size) * other

@@ -17,7 +17,7 @@ from toytorch.core.scalars import as_element
 from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import aten_words, batching
-from toytorch.ops.define import define, general
+from toytorch.ops.define import general
 from toytorch.ops.indexing.by_index import add_at, type_name
 from toytorch.settings import alert_not_deterministic
 
@@ -232,10 +232,9 @@ def add_wide(xp: ArrayModule, target: Array, places: Any, values: Array) -> None
     target[...] = total.astype(target.dtype)
 
 
-index_add = define(
+index_add = general(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     _index_add,
-    kind="general",
     forms="function method inplace out",
     apart="in place",
     upcast=False,
@@ -278,10 +277,9 @@ def _index_fill(xp: ArrayModule, a: Array, dim: int, i: Array, value: Array | Sc
     return result
 
 
-index_fill = define(
+index_fill = general(
     "index_fill(Tensor self, int dim, Tensor index, Operand value) -> Tensor",
     _index_fill,
-    kind="general",
     forms="function method inplace",
     upcast=False,
     overlap="tensor[mask] = scalar",
@@ -337,10 +335,9 @@ def _index_copy(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array) ->
     return result
 
 
-index_copy = define(
+index_copy = general(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     _index_copy,
-    kind="general",
     forms="function method inplace out",
     apart="first",
     upcast=False,
@@ -547,10 +544,9 @@ def back_to_source(g: Tensor, dim: int, index: Tensor, src_shape: Sizes, op: str
     return part
 
 
-scatter: Op = define(
+scatter: Op = general(
     "scatter(Tensor self, int dim, Tensor index, Operand src) -> Tensor",
     _written,
-    kind="general",
     forms="inplace out",
     apart="own in place",
     upcast=False,
@@ -563,10 +559,9 @@ scatter: Op = define(
     doc="self[index[i][j]][j] = src[i][j] (for dim=0).",
     out_type="same",
 )
-scatter_add = define(
+scatter_add = general(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     _increased,
-    kind="general",
     forms="function method inplace out",
     apart="own in place",
     upcast=False,
@@ -636,10 +631,9 @@ def _put_flat(xp: ArrayModule, a: Array, i: Array, source: Array, accumulate: bo
     return result
 
 
-put: Op = define(
+put: Op = general(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     _put_flat,
-    kind="general",
     forms="function method inplace",
     apart="in place",
     upcast=False,

@@ -18,7 +18,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape, Sizes
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops import aten_words, batching, named_dims
-from toytorch.ops.define import define, general, pointwise
+from toytorch.ops.define import general, pointwise
 from toytorch.ops.shaping.copies import MANY
 from toytorch.ops.shaping.rearrange import cat
 
@@ -279,11 +279,10 @@ def mismatch(values: Array, found: tuple[int, ...]) -> RuntimeError:
     )
 
 
-index_put: Op = define(
+index_put: Op = general(
     "index_put(Tensor self, Indices indices, Tensor values, bool accumulate=False) -> Tensor",
     _index_put,
     host_indices=True,
-    kind="general",
     forms="function method inplace",
     upcast=False,
     overlap="tensor[indices] = tensor",
@@ -366,10 +365,9 @@ def _masked_fill(xp: ArrayModule, a: Array, mask: Array, value: Array | Scalar) 
     return filled if filled.flags.c_contiguous else filled.copy()
 
 
-masked_fill = define(
+masked_fill = general(
     "masked_fill(Tensor self, Tensor mask, Operand value) -> Tensor",
     _masked_fill,
-    kind="general",
     forms="function method inplace",
     upcast=False,
     overlap="tensor[mask] = scalar",
@@ -436,10 +434,9 @@ def _masked_scatter_source(g: Tensor, mask: Tensor, source_shape: Sizes) -> Any:
     return cat.function([picked, rest], 0).reshape(source_shape)
 
 
-masked_scatter = define(
+masked_scatter = general(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     _masked_scatter,
-    kind="general",
     forms="function method inplace",
     upcast=False,
     d_self=lambda g, mask: g.masked_fill(mask, 0),

@@ -16,7 +16,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation.create import need_type, put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import decomposition, general, public
 from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.triangular import solve_with, triangular
 
@@ -68,18 +68,12 @@ def _cholesky_gradient(gs: Any, upper: bool, result0: Any) -> Any:
     return solve_with(lower, solve_with(lower.mH, middle, True), False, False)
 
 
-cholesky_op: Op = general(
+cholesky_op: Op = decomposition(
     "linalg_cholesky_ex(Tensor self, *, bool upper=False) -> (Tensor L, Tensor info)",
     _cholesky,
-    upcast=False,
-    forms="out",
     results=(True, False),
     d_self=_cholesky_gradient,
-    amp="float32",
-    batch="leading",
-    memory="columns",
     doc="L of A = LLᴴ, and where a matrix is not positive definite.",
-    out_type="same",
 )
 
 

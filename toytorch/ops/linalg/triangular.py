@@ -14,7 +14,7 @@ from toytorch.facts.composed import cast_to
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation.create import put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import decomposition, general, public
 from toytorch.ops.linalg.checks import BLOCK, named, need_fit, need_kernel
 
 
@@ -86,19 +86,18 @@ def _triangular_gradient(
     return -(ga.triu(skip) if upper else ga.tril(-skip))
 
 
-solve_triangular_op: Op = general(
+solve_triangular_op: Op = decomposition(
     "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, "
     "bool unitriangular=False) -> Tensor",
     _solve_triangular,
-    upcast=False,
     forms="function out",
     holomorphic=False,
     d_self=_triangular_gradient,
     d_B=lambda g, self, upper, left, unitriangular: solve_with(
         self.mH, g, not upper, left, unitriangular
     ),
-    memory="columns",
-    out_type="same",
+    amp="",
+    batch="",
     doc="X of AX = B (or XA = B), where only a triangle of A counts.",
 )
 

@@ -16,7 +16,7 @@ from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order
 from toytorch.loops.runtime.jit import address_of
 from toytorch.ops import aten_words
-from toytorch.ops.define import define, general
+from toytorch.ops.define import general
 from toytorch.ops.shaping.view import _expand
 
 if TYPE_CHECKING:
@@ -149,10 +149,9 @@ def _same_place(self: Tensor, src: Any, non_blocking: bool = False) -> bool:
     return a.shape == b.shape and strides_of(a) == strides_of(b) and address_of(a) == address_of(b)
 
 
-copy = define(
+copy = general(
     "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     _copy,
-    kind="general",
     forms="inplace",
     upcast=False,
     across="between",
@@ -178,10 +177,9 @@ def _fill(xp: ArrayModule, a: Array, value: Any) -> Any:
     return xp.full(a.shape, as_filling(xp, value, a.dtype, a.size), a.dtype)
 
 
-fill = define(
+fill = general(
     "fill(Tensor self, Operand value) -> Tensor",
     _fill,
-    kind="general",
     forms="function inplace",
     upcast=False,
     d_self=lambda g: filled_tensor(g, 0),
@@ -193,10 +191,9 @@ fill = define(
     overload=aten_words.number_at(1),
     doc="Every element set to a value.",
 )
-zero = define(
+zero = general(
     "zero(Tensor self) -> Tensor",
     lambda xp, a: xp.zeros(a.shape, a.dtype),
-    kind="general",
     forms="inplace",
     upcast=False,
     overlap=True,
