@@ -46,11 +46,12 @@ def of_floats(
     return pointwise(signature, kernel, promotion=promotion, **fields)
 
 
-def comparison(name: str, doc: str, **fields: Any) -> Op:
-    """An op of two operands that answers yes or no for each element."""
+def comparison(name: str, sign: str, doc: str, **fields: Any) -> Op:
+    """An op of two operands that answers yes or no for each element: whether `self sign other`."""
     return define(
         f"{name}(Tensor self, Operand other) -> BoolTensor",
         kind="pointwise",
+        formula=f"self {sign} other",
         doc=doc,
         variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
         # Its result has no gradient, but what an in-place comparison destroys had one.

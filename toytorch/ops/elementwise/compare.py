@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.memory_order import placed
+from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair
@@ -13,40 +14,12 @@ from toytorch.ops import aten_words
 from toytorch.ops.define import comparison, general, pointwise
 from toytorch.ops.elementwise.operand_checks import no_complex, numbers, one_tensor
 
-eq = comparison(
-    "eq",
-    "Whether operands are equal.",
-    formula="self == other",
-)
-ne = comparison(
-    "ne",
-    "Whether operands differ.",
-    formula="self != other",
-)
-lt = comparison(
-    "lt",
-    "Whether self is less.",
-    formula="self < other",
-    checks=numbers("lt_cpu"),
-)
-le = comparison(
-    "le",
-    "Whether self is less or equal.",
-    formula="self <= other",
-    checks=numbers("le_cpu"),
-)
-gt = comparison(
-    "gt",
-    "Whether self is greater.",
-    formula="self > other",
-    checks=numbers("gt_cpu"),
-)
-ge = comparison(
-    "ge",
-    "Whether self is greater or equal.",
-    formula="self >= other",
-    checks=numbers("ge_cpu"),
-)
+eq = comparison("eq", "==", "Whether operands are equal.")
+ne = comparison("ne", "!=", "Whether operands differ.")
+lt = comparison("lt", "<", "Whether self is less.", checks=numbers("lt_cpu"))
+le = comparison("le", "<=", "Whether self is less or equal.", checks=numbers("le_cpu"))
+gt = comparison("gt", ">", "Whether self is greater.", checks=numbers("gt_cpu"))
+ge = comparison("ge", ">=", "Whether self is greater or equal.", checks=numbers("ge_cpu"))
 
 
 isnan = pointwise(
@@ -72,24 +45,20 @@ isfinite = pointwise(
 )
 
 
-isposinf = pointwise(
-    "isposinf(Tensor self) -> BoolTensor",
-    formula="isinf(self) and self > 0",
-    forms="function method out",
-    sparse="entries",
-    doc="Whether a value is +∞.",
-    checks=no_complex("isposinf does not support complex inputs."),
-    out_type="boolean",
-)
-isneginf = pointwise(
-    "isneginf(Tensor self) -> BoolTensor",
-    formula="isinf(self) and self < 0",
-    forms="function method out",
-    sparse="entries",
-    doc="Whether a value is -∞.",
-    checks=no_complex("isneginf does not support complex inputs."),
-    out_type="boolean",
-)
+def _infinite(name: str, sign: str, doc: str) -> Op:
+    return pointwise(
+        f"{name}(Tensor self) -> BoolTensor",
+        formula=f"isinf(self) and self {sign} 0",
+        forms="function method out",
+        sparse="entries",
+        doc=doc,
+        checks=no_complex(f"{name} does not support complex inputs."),
+        out_type="boolean",
+    )
+
+
+isposinf = _infinite("isposinf", ">", "Whether a value is +∞.")
+isneginf = _infinite("isneginf", "<", "Whether a value is -∞.")
 
 
 def _no_complex_sign(common: DType, args: Sequence[Any]) -> None:
@@ -149,24 +118,20 @@ logical_not = pointwise(
     promotion="none",
     doc="Whether a value is zero.",
 )
-logical_and = pointwise(
-    "logical_and(Tensor self, Tensor other) -> BoolTensor",
-    formula="logical_and(self, other)",
-    promotion="none",
-    doc="Whether both values are non-zero.",
-)
-logical_or = pointwise(
-    "logical_or(Tensor self, Tensor other) -> BoolTensor",
-    formula="logical_or(self, other)",
-    promotion="none",
-    doc="Whether one of the values is non-zero.",
-)
-logical_xor = pointwise(
-    "logical_xor(Tensor self, Tensor other) -> BoolTensor",
-    formula="logical_xor(self, other)",
-    promotion="none",
-    doc="Whether just one of the values is non-zero.",
-)
+
+
+def _logical(name: str, doc: str) -> Op:
+    return pointwise(
+        f"{name}(Tensor self, Tensor other) -> BoolTensor",
+        formula=f"{name}(self, other)",
+        promotion="none",
+        doc=doc,
+    )
+
+
+logical_and = _logical("logical_and", "Whether both values are non-zero.")
+logical_or = _logical("logical_or", "Whether one of the values is non-zero.")
+logical_xor = _logical("logical_xor", "Whether just one of the values is non-zero.")
 
 
 def _integers(name: str, function: str = "", masks: bool = True) -> Any:
@@ -181,53 +146,37 @@ bitwise_not = pointwise(
     out_type="found",
     out_history="none",
 )
-bitwise_and = pointwise(
-    "bitwise_and(Operand self, Operand other) -> Tensor",
-    formula="self & other",
-    words={"self": "self"},
-    checks=_integers("bitwise_and"),
-    overload=aten_words.number_at(1),
-    doc="Bits set in both.",
-    out_needs="self",
-    out_history="none",
-)
-bitwise_or = pointwise(
-    "bitwise_or(Operand self, Operand other) -> Tensor",
-    formula="self | other",
-    words={"self": "self"},
-    checks=_integers("bitwise_or"),
-    overload=aten_words.number_at(1),
-    doc="Bits set in one of them.",
-    out_needs="self",
-    out_history="none",
-)
-bitwise_xor = pointwise(
-    "bitwise_xor(Operand self, Operand other) -> Tensor",
-    formula="self ^ other",
-    words={"self": "self"},
-    checks=_integers("bitwise_xor"),
-    overload=aten_words.number_at(1),
-    doc="Bits set in just one of them.",
-    out_needs="self",
-    out_history="none",
-)
 
 
-bitwise_left_shift = pointwise(
-    "bitwise_left_shift(Operand self, Operand other) -> Tensor",
-    formula="shift_left(self, other)",
-    words={"self": "self"},
-    checks=_integers("lshift", "bitwise_left_shift", masks=False),
-    doc="self·2ᵒᵗʰᵉʳ, in bits.",
-    out_needs="self",
-    out_history="none",
+def _bits(name: str, formula: str, doc: str, checks: Any, **fields: Any) -> Op:
+    return pointwise(
+        f"{name}(Operand self, Operand other) -> Tensor",
+        formula=formula,
+        words={"self": "self"},
+        checks=checks,
+        **fields,
+        doc=doc,
+        out_needs="self",
+        out_history="none",
+    )
+
+
+AND, OR, XOR = "bitwise_and", "bitwise_or", "bitwise_xor"
+NUMBER = aten_words.number_at(1)
+bitwise_and = _bits(AND, "self & other", "Bits set in both.", _integers(AND), overload=NUMBER)
+bitwise_or = _bits(OR, "self | other", "Bits set in one of them.", _integers(OR), overload=NUMBER)
+bitwise_xor = _bits(
+    XOR, "self ^ other", "Bits set in just one of them.", _integers(XOR), overload=NUMBER
 )
-bitwise_right_shift = pointwise(
-    "bitwise_right_shift(Operand self, Operand other) -> Tensor",
-    formula="shift_right(self, other)",
-    words={"self": "self"},
-    checks=_integers("rshift", "bitwise_right_shift", masks=False),
-    doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.",
-    out_needs="self",
-    out_history="none",
+bitwise_left_shift = _bits(
+    "bitwise_left_shift",
+    "shift_left(self, other)",
+    "self·2ᵒᵗʰᵉʳ, in bits.",
+    _integers("lshift", "bitwise_left_shift", masks=False),
+)
+bitwise_right_shift = _bits(
+    "bitwise_right_shift",
+    "shift_right(self, other)",
+    "self/2ᵒᵗʰᵉʳ rounded down, in bits.",
+    _integers("rshift", "bitwise_right_shift", masks=False),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.core.op import Op
 from toytorch.facts.hints import DType
 from toytorch.ops.define import of_floats, pointwise
 from toytorch.ops.elementwise.operand_checks import numbers, real_numbers
@@ -198,33 +199,21 @@ atan2 = of_floats(
 # -- rounding -------------------------------------------------------------------------------------
 
 
-floor = pointwise(
-    "floor(Tensor self) -> Tensor",
-    formula="floor(self)",
-    d_self="0",
-    sparse="entries",
-    checks=real_numbers("floor"),
-    doc="The largest integer not above.",
-    out_type="found",
-)
-ceil = pointwise(
-    "ceil(Tensor self) -> Tensor",
-    formula="ceil(self)",
-    d_self="0",
-    sparse="entries",
-    checks=real_numbers("ceil"),
-    doc="The smallest integer not below.",
-    out_type="found",
-)
-trunc = pointwise(
-    "trunc(Tensor self) -> Tensor",
-    formula="trunc(self)",
-    d_self="0",
-    sparse="entries",
-    checks=real_numbers("trunc"),
-    doc="The integer part, towards zero.",
-    out_type="found",
-)
+def _rounded(name: str, doc: str) -> Op:
+    return pointwise(
+        f"{name}(Tensor self) -> Tensor",
+        formula=f"{name}(self)",
+        d_self="0",
+        sparse="entries",
+        checks=real_numbers(name),
+        doc=doc,
+        out_type="found",
+    )
+
+
+floor = _rounded("floor", "The largest integer not above.")
+ceil = _rounded("ceil", "The smallest integer not below.")
+trunc = _rounded("trunc", "The integer part, towards zero.")
 
 
 _numbers_to_round = numbers("round_vml_cpu", lowest=1)

@@ -11,6 +11,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.memory_order import assign, has_channels_last, in_format, kept, row_major
+from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel, promote
 from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import wrap_dim, wrap_dims
@@ -342,7 +343,7 @@ def inside(lower: bool, rows: int, columns: int, diagonal: int) -> Array:
     return np.tri(rows, columns, diagonal if lower else diagonal - 1, bool) == lower
 
 
-def _triangle(name: str, lower: bool) -> Any:
+def _triangle(name: str, lower: bool) -> Op:
     def kernel(xp: ArrayModule, a: Array, diagonal: int) -> Any:
         if a.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
@@ -352,37 +353,25 @@ def _triangle(name: str, lower: bool) -> Any:
             return np.where(inside(lower, rows, columns, diagonal), a, np.zeros((), a.dtype))
         return getattr(xp, name)(a, diagonal) if made is None else made
 
-    return kernel
+    record: Op = general(
+        f"{name}(Tensor self, int diagonal=0) -> Tensor",
+        kernel,
+        forms="function method inplace out",
+        overlap=True,
+        upcast=False,
+        d_self=lambda g, diagonal: record.function(g, diagonal),
+        memory="rows",
+        batch="leading",
+        names="same",
+        fresh=True,
+        doc=f"The {'lower' if lower else 'upper'} triangle; zeros "
+        f"{'above' if lower else 'below'} a diagonal.",
+        out_type="same",
+    )
+    return record
 
 
-tril = general(
-    "tril(Tensor self, int diagonal=0) -> Tensor",
-    _triangle("tril", True),
-    forms="function method inplace out",
-    overlap=True,
-    upcast=False,
-    d_self=lambda g, diagonal: g.tril(diagonal),
-    memory="rows",
-    batch="leading",
-    names="same",
-    fresh=True,
-    doc="The lower triangle; zeros above a diagonal.",
-    out_type="same",
-)
-triu = general(
-    "triu(Tensor self, int diagonal=0) -> Tensor",
-    _triangle("triu", False),
-    forms="function method inplace out",
-    overlap=True,
-    upcast=False,
-    d_self=lambda g, diagonal: g.triu(diagonal),
-    memory="rows",
-    batch="leading",
-    names="same",
-    fresh=True,
-    doc="The upper triangle; zeros below a diagonal.",
-    out_type="same",
-)
+tril, triu = _triangle("tril", True), _triangle("triu", False)
 
 
 def _diag_embed(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) -> Any:
