@@ -320,20 +320,14 @@ class Tensor:
         array = self._array
         return cpu if array.__class__ is ndarray else base.of_array(array).device(array)
 
-    @property
-    def is_cuda(self) -> bool:
-        """Whether the memory is on a GPU."""
-        return self.device.type == "cuda"
-
-    @property
-    def is_meta(self) -> bool:
-        """Whether it has no memory: a shape, a type and strides alone."""
-        return self.device.type == "meta"
-
-    @property
-    def is_cpu(self) -> bool:
-        """Whether the memory is the CPU's."""
-        return self.device.type == "cpu"
+    is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether it is on a GPU.")
+    is_cpu = property(
+        lambda self: self.device.type == "cpu", doc="Whether it is in the CPU's memory."
+    )
+    is_meta = property(
+        lambda self: self.device.type == "meta",
+        doc="Whether it has no memory: a shape, a type and strides alone.",
+    )
 
     def get_device(self) -> int:
         """The number of the GPU, or -1 on the CPU."""
