@@ -10,61 +10,26 @@ from toytorch.facts.hints import DType
 from toytorch.ops.define import of_floats, pointwise
 from toytorch.ops.elementwise.operand_checks import numbers, real_numbers
 
+
+def _elementary(name: str, **fields: Any) -> Op:
+    """A function that is a word of the language of formulas; integers become floats first."""
+    return of_floats(f"{name}(Tensor self) -> Tensor", formula=f"{name}(self)", **fields)
+
+
 # -- powers, exponentials and logarithms ----------------------------------------------------------
 
-sqrt = of_floats(
-    "sqrt(Tensor self) -> Tensor",
-    formula="sqrt(self)",
-    d_self="g / (2 * result)",
-    sparse="entries",
-    doc="Square root.",
+sqrt = _elementary("sqrt", d_self="g / (2 * result)", sparse="entries", doc="Square root.")
+rsqrt = _elementary("rsqrt", d_self="-0.5 * g * result * result * result", doc="1/√x.")
+exp = _elementary("exp", d_self="g * result", doc="eˣ.")
+exp2 = _elementary("exp2", d_self="g * result * log(2)", doc="2ˣ.")
+expm1 = _elementary(
+    "expm1", d_self="g * (result + 1)", sparse="entries", doc="eˣ - 1, exact near 0."
 )
-rsqrt = of_floats(
-    "rsqrt(Tensor self) -> Tensor",
-    formula="rsqrt(self)",
-    d_self="-0.5 * g * result * result * result",
-    doc="1/√x.",
-)
-exp = of_floats(
-    "exp(Tensor self) -> Tensor",
-    formula="exp(self)",
-    d_self="g * result",
-    doc="eˣ.",
-)
-exp2 = of_floats(
-    "exp2(Tensor self) -> Tensor",
-    formula="exp2(self)",
-    d_self="g * result * log(2)",
-    doc="2ˣ.",
-)
-expm1 = of_floats(
-    "expm1(Tensor self) -> Tensor",
-    formula="expm1(self)",
-    d_self="g * (result + 1)",
-    sparse="entries",
-    doc="eˣ - 1, exact near 0.",
-)
-log = of_floats(
-    "log(Tensor self) -> Tensor",
-    formula="log(self)",
-    d_self="g / self",
-    doc="Natural logarithm.",
-)
-log2 = of_floats(
-    "log2(Tensor self) -> Tensor",
-    formula="log2(self)",
-    d_self="g / (self * log(2))",
-    doc="Logarithm to base 2.",
-)
-log10 = of_floats(
-    "log10(Tensor self) -> Tensor",
-    formula="log10(self)",
-    d_self="g / (self * log(10))",
-    doc="Logarithm to base 10.",
-)
-log1p = of_floats(
-    "log1p(Tensor self) -> Tensor",
-    formula="log1p(self)",
+log = _elementary("log", d_self="g / self", doc="Natural logarithm.")
+log2 = _elementary("log2", d_self="g / (self * log(2))", doc="Logarithm to base 2.")
+log10 = _elementary("log10", d_self="g / (self * log(10))", doc="Logarithm to base 10.")
+log1p = _elementary(
+    "log1p",
     d_self="g / (self + 1)",
     sparse="entries",
     node="Log1PBackward0",
@@ -92,78 +57,34 @@ hypot = pointwise(
 
 # -- trigonometry ---------------------------------------------------------------------------------
 
-sin = of_floats(
-    "sin(Tensor self) -> Tensor",
-    formula="sin(self)",
-    d_self="g * cos(self)",
-    sparse="entries",
-    doc="Sine of an angle in radians.",
+sin = _elementary(
+    "sin", d_self="g * cos(self)", sparse="entries", doc="Sine of an angle in radians."
 )
-cos = of_floats(
-    "cos(Tensor self) -> Tensor",
-    formula="cos(self)",
-    d_self="g * -sin(self)",
-    doc="Cosine of an angle in radians.",
+cos = _elementary("cos", d_self="g * -sin(self)", doc="Cosine of an angle in radians.")
+tan = _elementary("tan", d_self="g * (1 + result * result)", sparse="entries", doc="Tangent.")
+asin = _elementary(
+    "asin", d_self="g * rsqrt(1 - self * self)", sparse="entries", doc="Inverse sine."
 )
-tan = of_floats(
-    "tan(Tensor self) -> Tensor",
-    formula="tan(self)",
-    d_self="g * (1 + result * result)",
-    sparse="entries",
-    doc="Tangent.",
-)
-asin = of_floats(
-    "asin(Tensor self) -> Tensor",
-    formula="asin(self)",
-    d_self="g * rsqrt(1 - self * self)",
-    sparse="entries",
-    doc="Inverse sine.",
-)
-acos = of_floats(
-    "acos(Tensor self) -> Tensor",
-    formula="acos(self)",
-    d_self="g * -rsqrt(1 - self * self)",
-    doc="Inverse cosine.",
-)
-atan = of_floats(
-    "atan(Tensor self) -> Tensor",
-    formula="atan(self)",
-    d_self="g / (self * self + 1)",
-    sparse="entries",
-    doc="Inverse tangent.",
-)
-sinh = of_floats(
-    "sinh(Tensor self) -> Tensor",
-    formula="sinh(self)",
-    d_self="g * cosh(self)",
-    sparse="entries",
-    doc="Hyperbolic sine.",
-)
-cosh = of_floats(
-    "cosh(Tensor self) -> Tensor",
-    formula="cosh(self)",
-    d_self="g * sinh(self)",
-    doc="Hyperbolic cosine.",
-)
-tanh = of_floats(
-    "tanh(Tensor self) -> Tensor",
-    formula="tanh(self)",
+acos = _elementary("acos", d_self="g * -rsqrt(1 - self * self)", doc="Inverse cosine.")
+atan = _elementary("atan", d_self="g / (self * self + 1)", sparse="entries", doc="Inverse tangent.")
+sinh = _elementary("sinh", d_self="g * cosh(self)", sparse="entries", doc="Hyperbolic sine.")
+cosh = _elementary("cosh", d_self="g * sinh(self)", doc="Hyperbolic cosine.")
+tanh = _elementary(
+    "tanh",
     d_self="g * (1 - result * result)",
     sparse="entries",
     rounds_once="float16 bfloat16",
     doc="Hyperbolic tangent.",
 )
-asinh = of_floats(
-    "asinh(Tensor self) -> Tensor",
-    formula="asinh(self)",
+asinh = _elementary(
+    "asinh",
     d_self="g * rsqrt(self * self + 1)",
     sparse="entries",
     lost="inplace version of asinh",
     doc="Inverse hyperbolic sine.",
 )
-acosh = of_floats(
-    "acosh(Tensor self) -> Tensor",
-    formula="acosh(self)",
+acosh = _elementary(
+    "acosh",
     d_self=lambda g, self: (  # of complex numbers, the root of the square has another sign
         g * ((self - 1).rsqrt() * (self + 1).rsqrt())
         if self.dtype.is_complex
@@ -172,9 +93,8 @@ acosh = of_floats(
     lost="inplace version of acosh",
     doc="Inverse hyperbolic cosine.",
 )
-atanh = of_floats(
-    "atanh(Tensor self) -> Tensor",
-    formula="atanh(self)",
+atanh = _elementary(
+    "atanh",
     d_self="g / (1 - self * self)",
     sparse="entries",
     lost="inplace version of atanh",
