@@ -72,16 +72,26 @@ def view(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
 
 
 def general(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
-    """An op whose kernel sees the arrays as they are."""
+    """An op whose kernel sees the arrays as they are, but half types in float32."""
     return define(signature, kernel, kind="general", **fields)
+
+
+def in_own_type(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
+    """A general op whose kernel gets half types as they are, such as one that only moves elements."""
+    return general(signature, kernel, upcast=False, **fields)
 
 
 def decomposition(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
     """An op that takes matrices apart, or follows from that. Dimensions before the last two are a batch;
     results lie in columns, as LAPACK leaves them; under autocast halves become float32 first. The
     public function is composed around the record, which has the form out= alone."""
-    family: dict[str, Any] = {"forms": "out", "upcast": False, "amp": "float32"}
-    family |= {"memory": "columns", "batch": "leading", "out_type": "same"}
+    family: dict[str, Any] = {
+        "forms": "out",
+        "upcast": False,
+        "amp": "float32",
+        "memory": "columns",
+    }
+    family |= {"batch": "leading", "out_type": "same"}
     return general(signature, kernel, **{**family, **fields})
 
 

@@ -22,7 +22,7 @@ from toytorch.ops.creation.draw_refusals import REAL, refuse
 from toytorch.ops.creation.random import draw_array, drawn, need_float
 from toytorch.ops.creation.random_fill import probabilities
 from toytorch.ops.creation.random_numbers import narrowed, normal_numbers, source_of
-from toytorch.ops.define import general, public, underived, watched
+from toytorch.ops.define import general, in_own_type, public, underived, watched
 
 if TYPE_CHECKING:
     from toytorch.core.random import Generator
@@ -54,11 +54,10 @@ def _zero(g: Tensor) -> Any:
     return g * 0
 
 
-normal_of = general(
+normal_of = in_own_type(
     "normal.tensors(Operand mean, Operand std, *, Generator? generator=None) -> Tensor",
     _normal_of,
     forms="",
-    upcast=False,
     variant=lambda mean, std, generator: (
         1 + 2 * hasattr(std, "dtype") - (not hasattr(mean, "dtype"))
     ),
@@ -251,11 +250,10 @@ def _binomial(xp: ArrayModule, count: Array, prob: Array, generator: Generator |
     return narrowed(source_of(count, generator).binomial(counts, chances), count.dtype)
 
 
-binomial = general(
+binomial = in_own_type(
     "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
     _binomial,
     forms="function",
-    upcast=False,
     node="NotImplemented",
     d_count=underived("aten::binomial"),
     d_prob=underived("aten::binomial"),

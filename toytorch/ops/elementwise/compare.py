@@ -11,7 +11,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops import aten_words
-from toytorch.ops.define import comparison, general, pointwise
+from toytorch.ops.define import comparison, in_own_type, pointwise
 from toytorch.ops.elementwise.operand_checks import no_complex, numbers, one_tensor
 
 eq = comparison("eq", "==", "Whether operands are equal.")
@@ -99,12 +99,11 @@ def _isclose(xp: ArrayModule, a: Array, b: Array, rtol: float, atol: float, equa
     return placed(close | (xp.isfinite(difference) & (difference <= allowed)), close)
 
 
-isclose = general(
+isclose = in_own_type(
     "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
     "bool equal_nan=False) -> Tensor",
     _isclose,
     forms="function method",
-    upcast=False,
     writes=lambda self, other, rtol, atol, equal_nan: (
         (equal_nan and self.dtype.rank > 1) + (rtol != 0 or atol != 0)
     ),

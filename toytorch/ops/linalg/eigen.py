@@ -11,7 +11,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.ops.define import decomposition, general, public
+from toytorch.ops.define import decomposition, in_own_type, public
 from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.solve import solve_op
 from toytorch.ops.linalg.svd import differences, need_free_phase
@@ -172,10 +172,9 @@ def _eigvals_gradient(g: Tensor, self: Tensor) -> Any:
     return solve_op.function(v.mH, g.diag_embed() @ v.mH)[0]
 
 
-eigvals = general(
+eigvals = in_own_type(
     "linalg_eigvals(Tensor self) -> Tensor",
     _eigvals,
-    upcast=False,
     forms="function out",
     holomorphic=False,
     d_self=_eigvals_gradient,

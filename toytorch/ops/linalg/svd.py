@@ -15,7 +15,7 @@ from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Fn, Sizes
 from toytorch.ops.creation.create import need_type, put_out
-from toytorch.ops.define import decomposition, general, public
+from toytorch.ops.define import decomposition, in_own_type, public
 from toytorch.ops.linalg import checks
 
 NO_END = (
@@ -283,11 +283,10 @@ def pinv_gradient(g: Tensor, a: Tensor, p: Tensor) -> Any:
     return -(k @ p).mH + (gh - a @ k) @ p @ ph + pk - (pk @ p) @ a
 
 
-pinv_op = general(
+pinv_op = in_own_type(
     "linalg_pinv(Tensor self, Operand? atol=None, Operand? rtol=None, bool hermitian=False) "
     "-> Tensor",
     _pinv,
-    upcast=False,
     forms="out",
     holomorphic=False,
     d_self=lambda g, self, result: pinv_gradient(g, self, result),

@@ -17,7 +17,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.node import Node, lost_class
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import general, public, watched
+from toytorch.ops.define import general, in_own_type, public, watched
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.sparse.create import sparse_coo_tensor
 
@@ -104,13 +104,12 @@ def _frequencies(indices: Any) -> Any:
     return counts[inverse]
 
 
-embedding_record: Op = general(
+embedding_record: Op = in_own_type(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
     "bool sparse=False) -> Tensor",
     _embedding,
     forms="function",
     on_card="_index_select self index",
-    upcast=False,
     d_weight=lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq, sparse: (
         sparse_backward if sparse else dense_backward.function
     )(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq),

@@ -12,7 +12,7 @@ from toytorch.core.op import Op
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import general
+from toytorch.ops.define import general, in_own_type
 from toytorch.ops.nn.conv_arrays import add_columns
 from toytorch.ops.nn.windows import inner, padded, sizes_text, taps, windows
 
@@ -178,20 +178,18 @@ def _pixel_unshuffle(xp: ArrayModule, a: Array, r: int) -> Any:
     return _fresh(parts.transpose(order).reshape(*lead, c * r * r, h // r, w // r), a)
 
 
-pixel_shuffle: Op = general(
+pixel_shuffle: Op = in_own_type(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
     _pixel_shuffle,
     forms="function",
-    upcast=False,
     memory="format",
     d_self=lambda g, upscale_factor: pixel_unshuffle.function(g, upscale_factor),
     doc="(…, C·r², H, W) as (…, C, H·r, W·r); Shi et al. 2016.",
 )
-pixel_unshuffle: Op = general(
+pixel_unshuffle: Op = in_own_type(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
     _pixel_unshuffle,
     forms="function",
-    upcast=False,
     memory="format",
     d_self=lambda g, downscale_factor: pixel_shuffle.function(g, downscale_factor),
     doc="(…, C, H·r, W·r) as (…, C·r², H, W).",
@@ -217,11 +215,10 @@ def _channel_shuffle(xp: ArrayModule, a: Array, groups: int) -> Any:
     return _fresh(parts.swapaxes(1, 2).reshape(a.shape), a)
 
 
-channel_shuffle: Op = general(
+channel_shuffle: Op = in_own_type(
     "channel_shuffle(Tensor self, int groups) -> Tensor",
     _channel_shuffle,
     forms="function",
-    upcast=False,
     memory="format",
     node="ChannelShuffleBackward0",
     d_self=lambda g, self_shape, groups: channel_shuffle.function(g, self_shape[1] // groups),

@@ -20,7 +20,7 @@ from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.at_once import at_once
-from toytorch.ops.define import general
+from toytorch.ops.define import general, in_own_type
 from toytorch.ops.nn.linear_maps import tied
 
 # What is left of a loss per element, in a record's `fused`.
@@ -84,11 +84,10 @@ def _mse_share(g: Tensor, a: Tensor, b: Tensor, reduction: str) -> Any:
     return (g * ((a - b) * as_number(factor, g))).contiguous()  # as PyTorch writes it, in rows
 
 
-mse = general(
+mse = in_own_type(
     "mse_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
     _mse,
     forms="",
-    upcast=False,
     d_self=lambda g, self, target, reduction: _mse_share(g, self, target, reduction),
     d_target=lambda g, self, target, reduction: _mse_share(g, target, self, reduction),
     amp="float32",

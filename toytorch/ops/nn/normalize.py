@@ -29,7 +29,7 @@ from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.at_once import at_once, taken
 from toytorch.ops.creation.create import put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import general, in_own_type, public
 from toytorch.ops.indexing.by_index import type_name
 
 
@@ -308,13 +308,12 @@ def _batch_norm_bias(
     return taken(made, 2) if made else gs[0].sum([0, *range(2, gs[0].ndim)])
 
 
-native_batch_norm = general(
+native_batch_norm = in_own_type(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
     "Tensor? running_var, bool training, float momentum, float eps) "
     "-> (Tensor output, Tensor mean, Tensor rstd)",
     _batch_norm,
     forms="",
-    upcast=False,
     results=(True, False, False),
     d_input=_batch_norm_gradient(0),
     d_weight=_batch_norm_gradient(1),

@@ -17,7 +17,7 @@ from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.ops import batching, named_dims
-from toytorch.ops.define import general
+from toytorch.ops.define import in_own_type
 from toytorch.ops.shaping.copies import MANY
 
 if TYPE_CHECKING:
@@ -110,11 +110,10 @@ def _cat_gradient(g: Tensor, tensors_shape: Sequence[Sizes], dim: int) -> list[A
     return pieces
 
 
-cat = general(
+cat = in_own_type(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     _cat,
     forms="function out",
-    upcast=False,
     apart=True,
     out_type="joined",
     d_tensors=_cat_gradient,
@@ -154,12 +153,11 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
     return row_major(_joined(xp, [a.reshape(wide) for a in tensors], d))
 
 
-stack = general(
+stack = in_own_type(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     _stack,
     on_card="cat tensors",
     forms="function out",
-    upcast=False,
     apart="views",
     out_type="joined",
     d_tensors=lambda g, dim: list(g.unbind(dim)),
@@ -206,11 +204,10 @@ def _repeat_gradient(g: Tensor, self_shape: Sizes, repeats: Sequence[int]) -> An
     return g.reshape(split).sum(list(range(0, len(split), 2))) if split else g
 
 
-repeat = general(
+repeat = in_own_type(
     "repeat(Tensor self, int... repeats) -> Tensor",
     _repeat,
     forms="method",
-    upcast=False,
     d_self=_repeat_gradient,
     memory="rows",
     batch=batching.repeated,
@@ -234,11 +231,10 @@ def _flip(xp: ArrayModule, a: Array, dims: Sequence[int]) -> Any:
     return row_major(made) if a.__class__ is np.ndarray and a.size >= MANY else made.copy()
 
 
-flip = general(
+flip = in_own_type(
     "flip(Tensor self, int... dims) -> Tensor",
     _flip,
     forms="function method",
-    upcast=False,
     d_self=lambda g, dims: g.flip(dims),
     memory="kept",
     batch="along",
@@ -275,11 +271,10 @@ def _roll(xp: ArrayModule, a: Array, shifts: Ints, dims: Ints) -> Any:
     return made if shift else row_major(a.copy())
 
 
-roll = general(
+roll = in_own_type(
     "roll(Tensor self, int[] shifts, int[] dims=[]) -> Tensor",
     _roll,
     forms="function method",
-    upcast=False,
     d_self=lambda g, shifts, dims: g.roll(
         -shifts if isinstance(shifts, int) else tuple(-s for s in shifts), dims
     ),
@@ -325,11 +320,10 @@ def _interleave_gradient(g: Tensor, self_shape: Shape, repeats: Tensor, dim: Any
     return g.new_zeros(shape).index_add(d, index, g).reshape(self_shape)
 
 
-repeat_interleave = general(
+repeat_interleave = in_own_type(
     "repeat_interleave(Tensor self, Tensor repeats, int? dim=None) -> Tensor",
     _repeat_interleave,
     forms="",
-    upcast=False,
     d_self=_interleave_gradient,
     node="RepeatInterleaveBackward0",
     data_dependent=True,
@@ -353,12 +347,11 @@ def _triangle(name: str, lower: bool) -> Op:
             return np.where(inside(lower, rows, columns, diagonal), a, np.zeros((), a.dtype))
         return getattr(xp, name)(a, diagonal) if made is None else made
 
-    record: Op = general(
+    record: Op = in_own_type(
         f"{name}(Tensor self, int diagonal=0) -> Tensor",
         kernel,
         forms="function method inplace out",
         overlap=True,
-        upcast=False,
         d_self=lambda g, diagonal: record.function(g, diagonal),
         memory="rows",
         batch="leading",
@@ -389,11 +382,10 @@ def _diag_embed(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) ->
     return full
 
 
-diag_embed = general(
+diag_embed = in_own_type(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
     _diag_embed,
     forms="function method",
-    upcast=False,
     d_self=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2),
     doc="Matrices with the last dimension on a diagonal.",
 )
