@@ -81,6 +81,11 @@ def in_own_type(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
     return general(signature, kernel, upcast=False, **fields)
 
 
+def internal(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
+    """A general op without a public form: a gradient, or what a composed function calls."""
+    return general(signature, kernel, forms="", **fields)
+
+
 def decomposition(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
     """An op that takes matrices apart, or follows from that. Dimensions before the last two are a batch;
     results lie in columns, as LAPACK leaves them; under autocast halves become float32 first. The

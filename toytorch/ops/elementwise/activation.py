@@ -27,7 +27,7 @@ from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.at_once import at_once, taken
 from toytorch.ops.creation.draw_refusals import refuse
-from toytorch.ops.define import general, pointwise, public
+from toytorch.ops.define import internal, pointwise, public
 from toytorch.ops.elementwise.operand_checks import numbers, only_floats
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.shaping.rearrange import cat
@@ -330,10 +330,9 @@ def _slopes(
     return made
 
 
-slopes = general(
+slopes = internal(
     "rrelu.slopes(Tensor self, float lower, float upper, *, Generator? generator=None) -> Tensor",
     _slopes,
-    forms="",
     doc="1 above 0, and uniform numbers below: as many are drawn.",
 )
 
@@ -411,10 +410,9 @@ def _glu_gradient(g: Tensor, self: Tensor, dim: int, work: dict[Any, Any]) -> An
     return cat.function([g * gate, g * first * (gate * (1 - gate))], dim)
 
 
-glu = general(
+glu = internal(
     "glu(Tensor self, int dim=-1) -> Tensor",
     _glu,
-    forms="",
     d_self=_glu_gradient,
     doc="One half times the sigmoid of the other; Dauphin et al. 2017.",
 )

@@ -17,7 +17,7 @@ from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
 from toytorch.kernels.tiled_product import FEWEST_OF_STACKS, fewest
 from toytorch.ops import batching, flops, named_dims
-from toytorch.ops.define import general, in_own_type
+from toytorch.ops.define import general, in_own_type, internal
 from toytorch.ops.shaping.rearrange import _common
 from toytorch.ops.shaping.view import _expand
 
@@ -487,10 +487,9 @@ def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
     return product
 
 
-linear = general(
+linear = internal(
     "linear(Tensor bias, Tensor self, Tensor weight) -> Tensor",
     _linear,
-    forms="",
     node="AddmmBackward0",
     on_card="addmm self mat1 mat2",
     d_self="mm(g, weight)",

@@ -12,7 +12,7 @@ from toytorch.core.op import Op
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import general, in_own_type
+from toytorch.ops.define import in_own_type, internal
 from toytorch.ops.nn.conv_arrays import add_columns
 from toytorch.ops.nn.windows import inner, padded, sizes_text, taps, windows
 
@@ -105,21 +105,19 @@ def _col2im(
     return xp.ascontiguousarray(inner(wide, padding)).reshape(*a.shape[:-2], channels, *size)
 
 
-im2col: Op = general(
+im2col: Op = internal(
     "im2col(Tensor self, int[] kernel_size, int[] dilation, int[] padding, int[] stride) -> Tensor",
     _im2col,
-    forms="",
     node="Im2ColBackward0",
     d_self=lambda g, self_shape, kernel_size, dilation, padding, stride: col2im.function(
         g, tuple(self_shape[-2:]), kernel_size, dilation, padding, stride
     ),
     doc="All windows of images (B, C, H, W) as columns (B, C·KH·KW, P).",
 )
-col2im: Op = general(
+col2im: Op = internal(
     "col2im(Tensor self, int[] output_size, int[] kernel_size, int[] dilation, int[] padding, "
     "int[] stride) -> Tensor",
     _col2im,
-    forms="",
     node="Col2ImBackward0",
     d_self=lambda g, kernel_size, dilation, padding, stride: im2col.function(
         g, kernel_size, dilation, padding, stride

@@ -20,7 +20,7 @@ from toytorch.facts.hints import Array, ArrayModule, Fn, Shape
 from toytorch.facts.size import wrap_dim
 from toytorch.kernels.memory_format import channels_last
 from toytorch.ops.at_once import at_once, taken
-from toytorch.ops.define import general, public
+from toytorch.ops.define import internal, public
 from toytorch.ops.nn.linear_maps import tied
 from toytorch.ops.nn.normalize import (
     centered,
@@ -188,11 +188,10 @@ def sum_lead(g: Tensor, n: int) -> Any:
     return g.sum(list(range(g.ndim - n))) if g.ndim > n else g
 
 
-native_layer_norm = general(
+native_layer_norm = internal(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
     "float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
     _layer_norm,
-    forms="",
     results=(True, False, False),
     d_input=_layer_norm_input,
     d_weight=_layer_norm_weight,
@@ -389,11 +388,10 @@ def _group_norm_bias(
     return taken(made, 2) if made else gs[0].reshape([N, C, HxW]).sum([0, 2])
 
 
-native_group_norm = general(
+native_group_norm = internal(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
     "int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
     _group_norm,
-    forms="",
     results=(True, True, True),
     d_input=_group_norm_gradient(0),
     d_weight=_group_norm_gradient(1),

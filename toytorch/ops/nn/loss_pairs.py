@@ -21,7 +21,7 @@ from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
 from toytorch.ops.at_once import at_once
-from toytorch.ops.define import general, in_own_type, watched
+from toytorch.ops.define import in_own_type, internal, watched
 from toytorch.ops.indexing.by_index import where
 from toytorch.ops.linalg.matmul import kinds
 from toytorch.ops.nn.loss import REDUCED, as_number
@@ -142,10 +142,9 @@ def _loss(
             made = placed(made, x, t)
         return reduced_array(xp, made, rest[-1])
 
-    return general(
+    return internal(
         f"{name}(Tensor self, Tensor target{params}, str reduction='mean') -> Tensor",
         forward,
-        forms="",
         upcast=not first,
         amp="float32",
         checks=(lambda _, args: same_type(*args[:2])) if same else None,

@@ -29,7 +29,7 @@ from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.at_once import at_once, taken
 from toytorch.ops.creation.create import put_out
-from toytorch.ops.define import general, in_own_type, public
+from toytorch.ops.define import in_own_type, internal, public
 from toytorch.ops.indexing.by_index import type_name
 
 
@@ -107,11 +107,10 @@ def through(
     return norm_backward.function(g, x, mean, rstd, tuple(dims), eps)
 
 
-norm_backward: Op = general(
+norm_backward: Op = internal(
     "_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, int[] dim, "
     "float eps) -> Tensor",
     _norm_backward,
-    forms="",
     d_grad_output=lambda g, input, mean, rstd, dim, eps: through(
         g, input, mean, rstd, dim, eps
     ),  # the map is symmetric

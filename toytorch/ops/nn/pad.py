@@ -15,7 +15,7 @@ from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Fn, Shape, Sizes
-from toytorch.ops.define import general, in_own_type
+from toytorch.ops.define import in_own_type, internal
 from toytorch.ops.nn.linear_maps import Map, apply_all, picked, tied
 from toytorch.ops.nn.windows import sizes_text
 
@@ -208,10 +208,9 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
             return _unframed(g, _frame(places, tuple(shape), tuple(pad)))
         return apply_all(xp, g, _maps(places, shape, pad), transposed=True)
 
-    share = general(
+    share = internal(
         f"{name}_backward(Tensor grad_output, int[] shape, int[] padding) -> Tensor",
         backward,
-        forms="",
         d_grad_output=lambda g, padding: record.function(g, padding),
         doc=f"The gradient of {name}.",
     )

@@ -14,7 +14,7 @@ from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.kernels.memory_format import channels_last, in_order
-from toytorch.ops.define import general
+from toytorch.ops.define import general, internal
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn.linear_maps import apply_all, tied
 from toytorch.ops.nn.pool_arrays import (
@@ -208,21 +208,19 @@ def _max_pool(n: int) -> Op:
         disjoint = all(s >= d * (k - 1) + 1 for k, s, d in zip(window, steps, apart))
         return _as(a, added_flat(xp, g, indices, a.shape[-n:], disjoint))
 
-    share = general(
+    share = internal(
         f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[] kernel_size, "
         "int[]? stride, int[] padding, int[] dilation, bool ceil_mode, Tensor indices) -> Tensor",
         backward,
-        forms="",
         node=f"MaxPool{n}DWithIndicesBackwardBackward0",
         d_grad_output=lambda g, indices: _picked(g, indices, n),
         d_self=lambda g: g.new_zeros(g.shape),
         doc=f"The gradient of max_pool{n}d.",
     )
-    return general(
+    return internal(
         f"{name}_with_indices(Tensor self, int[] kernel_size, int[]? stride=None, int[] padding=0, "
         "int[] dilation=1, bool ceil_mode=False) -> (Tensor values, Tensor indices)",
         forward,
-        forms="",
         results=(True, False),
         node=f"MaxPool{n}DWithIndicesBackward0",
         d_self=lambda gs, self, kernel_size, stride, padding, dilation, ceil_mode, result1: (
@@ -308,11 +306,10 @@ def _average_pool(n: int) -> Op:
         sides = tuple(shape[-n:]), window, steps, pad, tuple(g.shape[-n:])
         return means(xp, g, sides, given[4:], back=True)
 
-    share = general(
+    share = internal(
         f"{name}_backward(Tensor grad_output, int[] shape, int[] kernel_size, int[]? stride, "
         "int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
         backward,
-        forms="",
         node=f"AvgPool{n}DBackwardBackward0",
         d_grad_output=lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
             record.function(
@@ -355,10 +352,9 @@ AVERAGE = {n: _average_pool(n) for n in (2, 3)}
 
 
 def _put_record(n: int) -> Op:
-    return general(
+    return internal(
         f"_put_flat{n}d(Tensor grad_output, int[] shape, Tensor indices) -> Tensor",
         lambda xp, g, shape, indices: added_flat(xp, g, indices, shape),
-        forms="",
         d_grad_output=lambda g, indices: _picked(g, indices, n),
         doc="Elements added at flat places of zero images.",
     )
@@ -376,10 +372,9 @@ def _adaptive_max(n: int) -> Op:
                 return quick(a)
         return adaptive_max_arrays(xp, a, out)
 
-    return general(
+    return internal(
         f"adaptive_max_pool{n}d(Tensor self, int[] output_size) -> (Tensor values, Tensor indices)",
         forward,
-        forms="",
         results=(True, False),
         node=f"AdaptiveMaxPool{n}DBackward0",
         d_self=lambda gs, self, result1: tied(
@@ -412,11 +407,10 @@ def _fractional_max(n: int) -> Op:
                 )
         return fractional_max_arrays(xp, a, kernel, out, samples)
 
-    return general(
+    return internal(
         f"fractional_max_pool{n}d(Tensor self, int[] kernel_size, int[] output_size, "
         "Tensor random_samples) -> (Tensor values, Tensor indices)",
         forward,
-        forms="",
         results=(True, False),
         node=f"FractionalMaxPool{n}DBackward0",
         d_self=lambda gs, self, result1: tied(
@@ -482,10 +476,9 @@ def _max_unpool(n: int) -> Op:
             )
         return put_flat(xp, a, indices, tuple(out), True)
 
-    return general(
+    return internal(
         f"max_unpool{n}d(Tensor self, Tensor indices, int[] output_size) -> Tensor",
         forward,
-        forms="",
         node=f"MaxUnpool{n}DBackward0",
         memory="format" if n == 2 else "rows",
         d_self=lambda g, indices: _picked(g, indices, n),
