@@ -233,10 +233,8 @@ class Engine:
         state.set_grad(create_graph)
         state.local.unnamed = True  # gradients have no names
         state.local.backward += 1
-        outer, state.local.backward_pass = (
-            state.local.backward_pass,
-            Pass(keep_graph, roots, inputs),
-        )
+        outer = state.local.backward_pass
+        state.local.backward_pass = Pass(keep_graph, roots, inputs)
         hooks = state.local.saved_hooks
         try:
             if self.run is not None and inputs is None and _one_result_each(roots):
