@@ -45,7 +45,7 @@ def _cell_function(name: str, doc: str, states: int = 1) -> Any:
 
     def function(
         input: Tensor,
-        hx: Any,
+        hx: Tensor | Sequence[Tensor],
         w_ih: Tensor,
         w_hh: Tensor,
         b_ih: Tensor | None = None,
@@ -53,7 +53,7 @@ def _cell_function(name: str, doc: str, states: int = 1) -> Any:
     ) -> Any:
         if states == 2 and len(hx) != 2:
             raise RuntimeError(f"{name} expects two hidden states")
-        before = [hx] if states == 1 else list(hx)
+        before: list[Any] = [hx] if states == 1 else list(hx)
         made = _cell(name.removesuffix("_cell"), input, before, (w_ih, w_hh, b_ih, b_hh))
         return made[0] if states == 1 else tuple(made)
 

@@ -147,35 +147,32 @@ bitwise_not = pointwise(
 )
 
 
-def _bits(name: str, formula: str, doc: str, checks: Any, **fields: Any) -> Op:
+def _bits(name: str, formula: str, doc: str, shifts: str = "") -> Op:
+    """An op of bits; of `shifts`, PyTorch's kernel has this name, and overloads are told as elsewhere."""
     return pointwise(
         f"{name}(Operand self, Operand other) -> Tensor",
         formula=formula,
         words={"self": "self"},
-        checks=checks,
-        **fields,
+        checks=_integers(shifts or name, name, masks=not shifts),
+        overload=None if shifts else aten_words.number_at(1),
         doc=doc,
         out_needs="self",
         out_history="none",
     )
 
 
-AND, OR, XOR = "bitwise_and", "bitwise_or", "bitwise_xor"
-NUMBER = aten_words.number_at(1)
-bitwise_and = _bits(AND, "self & other", "Bits set in both.", _integers(AND), overload=NUMBER)
-bitwise_or = _bits(OR, "self | other", "Bits set in one of them.", _integers(OR), overload=NUMBER)
-bitwise_xor = _bits(
-    XOR, "self ^ other", "Bits set in just one of them.", _integers(XOR), overload=NUMBER
-)
+bitwise_and = _bits("bitwise_and", "self & other", "Bits set in both.")
+bitwise_or = _bits("bitwise_or", "self | other", "Bits set in one of them.")
+bitwise_xor = _bits("bitwise_xor", "self ^ other", "Bits set in just one of them.")
 bitwise_left_shift = _bits(
     "bitwise_left_shift",
     "shift_left(self, other)",
     "self·2ᵒᵗʰᵉʳ, in bits.",
-    _integers("lshift", "bitwise_left_shift", masks=False),
+    "lshift",
 )
 bitwise_right_shift = _bits(
     "bitwise_right_shift",
     "shift_right(self, other)",
     "self/2ᵒᵗʰᵉʳ rounded down, in bits.",
-    _integers("rshift", "bitwise_right_shift", masks=False),
+    "rshift",
 )

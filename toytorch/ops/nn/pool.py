@@ -58,7 +58,7 @@ def arguments(
     return window, steps, full(name, "padding", padding, n), full(name, "dilation", dilation, n)
 
 
-def sized(name: str, shape: Sizes, n: int, *how: Any) -> tuple[Any, Any, Any, Any, Any]:
+def sized(name: str, shape: Sizes, n: int, *how: Ints | None) -> tuple[Any, Any, Any, Any, Any]:
     """A pool's `arguments`, and the sizes that it makes of images of a shape; `how` is these arguments
     and whether windows may stick out (ceil_mode)."""
     given = [v if v is None or isinstance(v, WHOLE) else tuple(int(i) for i in v) for v in how[:4]]
@@ -70,12 +70,12 @@ def sized(name: str, shape: Sizes, n: int, *how: Any) -> tuple[Any, Any, Any, An
 def kept_sizes(name: str, shape: Sizes, n: int, *given: Any) -> Any:
     """`sized`, once for all calls with these arguments."""
     how = arguments(name, n, *given[:4])
-    return *how, out_sizes(name, shape, n, *how, given[4])
+    return *how, out_sizes(name, shape, n, how, given[4])
 
 
-def out_sizes(name: str, shape: Sizes, n: int, *how: Any) -> Sizes:
+def out_sizes(name: str, shape: Sizes, n: int, how: tuple[Sizes, ...], ceil_mode: bool) -> Sizes:
     """The sizes a pool makes, or PyTorch's error."""
-    kernel, stride, padding, dilation, ceil_mode = how
+    kernel, stride, padding, dilation = how
     if min(kernel) <= 0:
         raise RuntimeError(
             f"kernel size should be greater than zero, but got kernel_size: {list(kernel)}"
@@ -176,7 +176,7 @@ def of_volumes(xp: ArrayModule, a: Array, *how: Sizes) -> Any:
     return tuple(v.reshape(*lead, deep, *out) for v in (best, places))
 
 
-def in_rows(a: Array, *how: Any) -> bool:
+def in_rows(a: Array, *how: Ints | None) -> bool:
     """Whether images lie in rows, and a pool's arguments can be looked up."""
     return a.__class__ is np.ndarray and a.flags.c_contiguous and list not in map(type, how)
 
@@ -184,7 +184,7 @@ def in_rows(a: Array, *how: Any) -> bool:
 def _max_pool(n: int) -> Op:
     name = f"max_pool{n}d"
 
-    def forward(xp: ArrayModule, a: Array, *how: Any) -> Any:
+    def forward(xp: ArrayModule, a: Array, *how: Ints | None) -> Any:
         if n == 2 and in_rows(a, *how):
             quick = of_few(name, a.shape, a.dtype.char, how)
             if quick is not None:

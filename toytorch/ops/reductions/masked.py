@@ -81,7 +81,7 @@ def _reduction(reduce: Fn) -> Any:
 
     def function(
         input: Tensor,
-        dim: Any = None,
+        dim: Ints | None = None,
         *,
         keepdim: bool = False,
         dtype: DType | None = None,
@@ -139,7 +139,7 @@ cumsum, cumprod = _running("cumsum", "sum", 0), _running("cumprod", "product", 1
 
 def _extreme(name: str, sign: int) -> Any:
     def reduce(
-        input: Tensor, dim: Any, keepdim: bool, dtype: DType | None, mask: Tensor | None
+        input: Tensor, dim: Ints | None, keepdim: bool, dtype: DType | None, mask: Tensor | None
     ) -> Tensor:
         filled = _filled(input, mask, _lowest(input.dtype, sign))
         over = dim if name.startswith("arg") else _dims(dim, input.ndim)
