@@ -130,13 +130,29 @@ def settings_are_put_back() -> Iterator[None]:
         assert state.fast_path is not state.SLOW
 
 
+def disarm(overrides: Any) -> None:
+    """Gives the functions their own code again, whoever wants to be asked: between tests."""
+    with overrides._lock:
+        for function, plain in overrides._plain:
+            function.__defaults__, function.__kwdefaults__ = (
+                plain.__defaults__,
+                plain.__kwdefaults__,
+            )
+            function.__code__ = plain.__code__
+            if "first_call" in function.__globals__:
+                made = function.__globals__["first_call"].__self__
+                made.function = function if made.function is plain else made.function
+        overrides._plain.clear()
+        overrides._armed = overrides.Asking.everybody = False
+
+
 @pytest.fixture(autouse=True)
 def nobody_is_asked() -> Iterator[None]:
     """A test that defines a subclass of Tensor lets all functions ask, and only for itself."""
     yield
     overrides = sys.modules.get("toytorch.overrides")
     if overrides is not None:
-        overrides.disarm()
+        disarm(overrides)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -149,11 +149,9 @@ class CustomOpDef:
 
     def __init__(self, definition: Definition, function: Fn) -> None:
         self._definition, self._init_fn = definition, function
-        self._qualname, self._namespace, self._name = (
-            definition.qualified,
-            definition.namespace,
-            definition.name,
-        )
+        self._qualname = definition.qualified
+        self._namespace = definition.namespace
+        self._name = definition.name
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:

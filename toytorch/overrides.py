@@ -375,23 +375,6 @@ def body_of(function: Fn) -> Fn:
     return next((plain for asking, plain in _plain if asking is function), function)
 
 
-def disarm() -> None:
-    """Gives the functions their own code again, whoever wants to be asked: between tests."""
-    global _armed
-    with _lock:
-        for function, plain in _plain:
-            function.__defaults__, function.__kwdefaults__ = (
-                plain.__defaults__,
-                plain.__kwdefaults__,
-            )
-            function.__code__ = plain.__code__
-            if "first_call" in function.__globals__:
-                made = function.__globals__["first_call"].__self__
-                made.function = function if made.function is plain else made.function
-        _plain.clear()
-        _armed = Asking.everybody = False
-
-
 def arm() -> None:
     """Lets all functions ask, from now on."""
     global _armed

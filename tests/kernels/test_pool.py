@@ -100,7 +100,7 @@ def test_mean(case: Any, last: bool) -> None:
     shape, kernel, stride, padding, _, ceil = case
     out = sizes((shape, kernel, stride, padding, (1, 1), ceil))
     x = np.nan_to_num(images(shape, np.float64, last))
-    maps, counts = average_maps(x.shape[-2:], kernel, stride, padding, out, True)
+    maps, counts = average_maps((x.shape[-2:], kernel, stride, padding, out), True)
     factor = 1 / (counts[0][:, None] * counts[1])
     got = pool.mean_pool(x, kernel, stride, padding, out, factor)
     np.testing.assert_allclose(got, apply_all(np, x, maps) * factor, atol=1e-13)

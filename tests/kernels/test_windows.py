@@ -106,7 +106,7 @@ def test_divisors() -> None:
     """Borders count or do not, or one number divides all."""
     a = np.ones((1, 1, 100), "float32")
     sides = (100,), (3,), (2,), (1,), (50,)
-    first = [mean_of_windows(a, average_table(*sides, *more), (50,), (1,))[0, 0, 0]
+    first = [mean_of_windows(a, average_table(sides, *more), (50,), (1,))[0, 0, 0]
              for more in ((True, None), (False, None), (True, 8))]  # fmt: skip
     np.testing.assert_allclose(first, [2 / 3, 1, 2 / 8], rtol=1e-6)
 

@@ -125,8 +125,9 @@ def queue_callback(callback: Callable[[], None]) -> None:
 class Settled:
     """Gives leaves their gradients as soon as all that send to them have run.
 
-    Only hooks can see that, and whoever catches an error, so a pass counts what leaves wait for from
-    the first node with hooks on, or when it fails.
+    Nobody can tell this from giving them all gradients at the end of the pass, except hooks that run
+    during it and whoever catches an error of it. So a pass begins to count the gradients that each
+    leaf waits for only at the first node with hooks, or when it fails.
     """
 
     def __init__(self, pending: dict[Any, Any], finish: Callable[[list[Any]], None] | None) -> None:
@@ -232,10 +233,8 @@ class Engine:
         state.set_grad(create_graph)
         state.local.unnamed = True  # gradients have no names
         state.local.backward += 1
-        outer, state.local.backward_pass = (
-            state.local.backward_pass,
-            Pass(keep_graph, roots, inputs),
-        )
+        outer = state.local.backward_pass
+        state.local.backward_pass = Pass(keep_graph, roots, inputs)
         hooks = state.local.saved_hooks
         try:
             if self.run is not None and inputs is None and _one_result_each(roots):
@@ -276,7 +275,7 @@ class Engine:
             for t, g in ready.items():
                 if g.__class__ is ndarray:
                     ready[t] = wrap(g)
-            g = None  # `_finish` counts who holds a gradient
+            g = None  # `owned` counts the references to a gradient, and this name is one
             self._finish(ready, inputs, capture, captured, {id(g._array) for _, g in roots})
 
         settled = Settled(pending, None if capture else finish)
@@ -463,9 +462,8 @@ class Engine:
                 slots = pending[target.node] = [None] * target.node.count
             old = slots[target.index]
         else:
-            old = pending.pop(
-                target, None
-            )  # it comes last: leaves take their turns as they are done
+            # Taken out and put in again, so that leaves stand in the order of their last gradients.
+            old = pending.pop(target, None)
             if old.__class__ is ndarray:
                 old = wrap(old)
         if grad is None:
@@ -600,9 +598,7 @@ def owned(holder: list[Tensor], given: set[int], leaf: Tensor) -> Tensor:
     array, storage = grad._array, grad._storage
     if grad._batches is not None:
         return grad  # inside vmap
-    if (
-        state.asked_below
-    ):  # memory of a tensor whose class is asked about ops is its class's business
+    if state.asked_below:  # a class that is asked about every op decides about memory, too
         if subclasses.dispatches(grad.__class__):
             return grad.detach()
         if subclasses.dispatches(leaf.__class__):

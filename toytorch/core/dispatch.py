@@ -107,10 +107,11 @@ def lacks(op: Op, args: Args) -> str:
     """What to say of a call with out= that lacks what it needs then; "" where it does not."""
     i = op.schema.index[op.out_needs]
     if op.schema.args[i].takes_number:
+        if isinstance(args[i], Tensor):
+            return ""
         kinds = ", ".join(type(a).__name__ for a in args)
-        wrong = not isinstance(args[i], Tensor)
-        return f"{op.name}() received an invalid combination of arguments - got ({kinds})" * wrong
-    return arguments.missing(op, [i]) * (args[i] is None)
+        return f"{op.name}() received an invalid combination of arguments - got ({kinds})"
+    return arguments.missing(op, [i]) if args[i] is None else ""
 
 
 def copied_to(out: Tensor, made: Tensor) -> Tensor:

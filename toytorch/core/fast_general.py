@@ -67,7 +67,7 @@ def {name}({params}):
         pass  # the general path says what is wrong
     return call(op, args)
 """
-GENERAL = """\
+HEAD = """\
 def {name}({params}):
     if more:
         return call(op, bound(op, ({args},), more)[0]{out})
@@ -79,6 +79,10 @@ def {name}({params}):
         except AttributeError:
             plain = False
         if plain:
+"""
+GENERAL = (
+    HEAD
+    + """\
             try:
                 c = {kernel}({passed})
             except (MemoryError, TypeError, ValueError):  # the general path says it better
@@ -89,18 +93,10 @@ def {name}({params}):
             return result
     return call(op, ({args},){out})
 """
-MANY = """\
-def {name}({params}):
-    if more:
-        return call(op, bound(op, ({args},), more)[0]{out})
-{checks}    mode_ = state.fast_path
-    if {no_out}(mode_ is None or mode_ == get_ident()):
-        try:
-{arrays}
-            plain = {tests}
-        except AttributeError:
-            plain = False
-        if plain:
+)
+MANY = (
+    HEAD
+    + """\
             results = []
             try:
                 made = {kernel}({passed})
@@ -127,6 +123,7 @@ def {name}({params}):
             return results
     return call(op, ({args},){out})
 """
+)
 IN_ROWS = """\
             elif not c.flags.c_contiguous:
                 c = c.copy("C")

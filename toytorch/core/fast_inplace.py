@@ -1,6 +1,9 @@
-"""The fast paths of in-place forms: of those that are one of NumPy's functions of arrays (ufuncs), and
-of other pointwise ones on few elements, whose result is made and copied; and of all that write to one
-tensor of floats where a graph remembers it, or where the op is not pointwise."""
+"""The fast paths of in-place forms.
+
+INPLACE is for ops that are one of NumPy's functions of arrays (ufuncs), which write where they read.
+POINTWISE makes the result of few elements and copies it. RECORDED is for ops with a derivative: it also
+makes the node that the write leaves in the graph.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The fast path of pointwise ops with more than two operands, and, where no gradient is wanted, of ops
-with several results; of ops of a list of tensors in any case. As in `fast_path`.
+"""Fast paths, as in `fast_path`, of pointwise ops with more than two operands, of ops of a list of
+tensors, and, where no gradient is wanted, of ops with several results.
 """
 
 from __future__ import annotations

@@ -316,11 +316,9 @@ def invalidate(storage: Storage) -> None:
         elif view is not None and view._base is not None and known(view):
             why = view._no_grad_view
             why = without_node(why) if view._grad_edge is None else why
-            view._grad_edge, view._requires_grad, view._ignores_grad = (
-                Refusal(of_the_base(why)),
-                True,
-                False,
-            )
+            view._grad_edge = Refusal(of_the_base(why))
+            view._requires_grad = True
+            view._ignores_grad = False
         elif view is not None:
             left.append(ref)
     storage.guarded_views = left
@@ -403,12 +401,10 @@ class AsStridedBackward0(Node):
     __slots__ = ("conjugated", "geometry", "kinds")
 
     def __init__(self, owner: Tensor, view: Tensor) -> None:
-        self.edges, self.seq, self.saved, self.versions = (
-            (owner._grad_edge or (owner if owner._requires_grad else None),),
-            next(sequence),
-            None,
-            (),
-        )
+        self.edges = (owner._grad_edge or (owner if owner._requires_grad else None),)
+        self.seq = next(sequence)
+        self.saved = None
+        self.versions = ()
         self.meta = (view._array.shape, view._dtype)
         self.geometry, self.kinds = geometry(owner, view), kinds_of(owner, view)
         self.conjugated = conjugated(owner, view)

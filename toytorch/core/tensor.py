@@ -47,7 +47,7 @@ NO_VALUE = (
     "calling .{0}() on a Tensor, please try to rewrite what you're doing with other operations. If "
     "error is occurring somewhere inside PyTorch internals, please file a bug report."
 )
-SELDOM = (
+NOT_COPIED = (  # what copies of a tensor do not take over
     "_grad",
     "_base",
     "_views",
@@ -61,9 +61,7 @@ SELDOM = (
     "_used_as",
     "_batches",
     "_tangents",
-)  # what no copy takes over
-
-
+)
 CAN_REQUIRE = "Tensors of floating point and complex dtype can require gradients"
 
 
@@ -90,13 +88,13 @@ class Tensor:
     _post_hooks: Any = None  # hooks on a leaf, after accumulation
     _accumulator_ref: Any = None  # a weak reference to a leaf's AccumulateGrad
     _retained: Any = None  # the hook of retain_grad, which has moved to the newest history
-    is_node = False  # at the end of an edge, a leaf
+    is_node = False  # a leaf tensor ends an edge of the graph as a Node does, and is none
     _no_grad_view: Any = None  # why a view must not be written to, if so
     _born = 0  # how many writes to its memory a view has not seen
-    _ignores_grad = (
-        False  # whether it asks for gradients only because its base does, and drops them
-    )
-    _used_as: Any = None  # shape and type before it got others, and when that was
+    # Whether it asks for gradients only because its base does, and drops those that arrive.
+    _ignores_grad = False
+    # Of a leaf whose `data` was replaced: (shape, dtype, number of the newest node) before that.
+    _used_as: Any = None
     _names: Any = None  # the names of the dimensions, if they have any (see ops/named_dims.py)
     _batches: Any = None  # inside vmap: {Batch: the whole batch that this is one example of}
     _tangents: Any = None  # forward mode: {level: derivative along its direction}
@@ -322,20 +320,14 @@ class Tensor:
         array = self._array
         return cpu if array.__class__ is ndarray else base.of_array(array).device(array)
 
-    @property
-    def is_cuda(self) -> bool:
-        """Whether the memory is on a GPU."""
-        return self.device.type == "cuda"
-
-    @property
-    def is_meta(self) -> bool:
-        """Whether it has no memory: a shape, a type and strides alone."""
-        return self.device.type == "meta"
-
-    @property
-    def is_cpu(self) -> bool:
-        """Whether the memory is the CPU's."""
-        return self.device.type == "cpu"
+    is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether it is on a GPU.")
+    is_cpu = property(
+        lambda self: self.device.type == "cpu", doc="Whether it is in the CPU's memory."
+    )
+    is_meta = property(
+        lambda self: self.device.type == "meta",
+        doc="Whether it has no memory: a shape, a type and strides alone.",
+    )
 
     def get_device(self) -> int:
         """The number of the GPU, or -1 on the CPU."""
@@ -857,7 +849,7 @@ class Tensor:
         cls = type(self)
         if getattr(cls, "__getstate__", None) is not getattr(object, "__getstate__", None):
             return self.__getstate__()
-        state = {k: v for k, v in self.__dict__.items() if k not in SELDOM}
+        state = {k: v for k, v in self.__dict__.items() if k not in NOT_COPIED}
         slots: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]  # not in the stubs
         held = {
             k: getattr(self, k) for k in slots if k not in Tensor.__slots__ and hasattr(self, k)
@@ -881,8 +873,6 @@ def set_state(tensor: Tensor, state: dict[str, Any] | tuple[Any, ...] | None) ->
 
 def warn_of_history() -> None:
     """Says, once, that a Python number does not remember where it comes from."""
-    from toytorch.facts import warned  # seldom needed
-
     warned.once(warned.SCALAR)
 
 

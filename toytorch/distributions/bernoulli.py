@@ -9,7 +9,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.by_chance import ByChance
 from toytorch.distributions.exp_family import ExponentialFamily
-from toytorch.distributions.utils import Shape, Value, _whole_numbers, broadcast_all
+from toytorch.distributions.utils import Shape, _whole_numbers, broadcast_all
 from toytorch.nn.functional import binary_cross_entropy_with_logits
 
 __all__ = ["Bernoulli"]
@@ -30,15 +30,6 @@ class Bernoulli(ByChance, ExponentialFamily):
     has_enumerate_support = True
     _mean_carrier_measure = 0
     _batched = ByChance._batched
-
-    def __init__(
-        self,
-        probs: Value | None = None,
-        logits: Value | None = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        self._given(probs, logits)
-        super().__init__(self._param.size(), validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:

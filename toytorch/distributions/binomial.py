@@ -6,6 +6,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.by_chance import ByChance
+from toytorch.distributions.distribution import Distribution
 from toytorch.distributions.utils import Shape, Value, _whole_numbers
 
 __all__ = ["Binomial"]
@@ -37,8 +38,9 @@ class Binomial(ByChance):
         logits: Value | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        self.total_count = self._given_with(total_count, probs, logits)
-        super().__init__(self._param.size(), validate_args=validate_args)
+        (count,) = self._given(probs, logits, total_count)
+        self.total_count = count.type_as(self._param)
+        Distribution.__init__(self, self._param.size(), validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:

@@ -31,21 +31,23 @@ class ByChance(Distribution):
     _batched: ClassVar[dict[str, int]] = {"probs": 0, "logits": 0, "_param": 0}
     _param: Tensor  # the one that was given
 
-    def _given(self, probs: Value | None, logits: Value | None) -> None:
-        need_one(probs, logits)
-        name, value = ("probs", probs) if probs is not None else ("logits", logits)
-        assert value is not None
-        (self._param,) = broadcast_all(value)
-        vars(self)[name] = self._param
+    def __init__(
+        self,
+        probs: Value | None = None,
+        logits: Value | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._given(probs, logits)
+        super().__init__(self._param.size(), validate_args=validate_args)
 
-    def _given_with(self, total_count: Value, probs: Value | None, logits: Value | None) -> Tensor:
-        """The same for trials; returns their number, broadcast with the chances."""
+    def _given(self, probs: Value | None, logits: Value | None, *beside: Value) -> list[Tensor]:
+        """Keeps the chances; returns what stands beside them, broadcast with them."""
         need_one(probs, logits)
         name, value = ("probs", probs) if probs is not None else ("logits", logits)
         assert value is not None
-        count, self._param = broadcast_all(total_count, value)
+        *more, self._param = broadcast_all(*beside, value)
         vars(self)[name] = self._param
-        return count.type_as(self._param)
+        return more
 
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
         return self._param.new(*args, **kwargs)

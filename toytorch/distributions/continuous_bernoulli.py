@@ -53,9 +53,8 @@ class ContinuousBernoulli(ByChance, ExponentialFamily):
             if validate_args is not None and not constraints.unit_interval.check(chances).all():
                 raise ValueError("The parameter probs has invalid values")
             probs = clamp_probs(chances)
-        self._given(probs, logits)
         self._lims = lims
-        super().__init__(self._param.size(), validate_args=validate_args)
+        super().__init__(probs, logits, validate_args)
 
     @lazy_property
     def probs(self) -> Tensor:

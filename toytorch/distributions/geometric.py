@@ -32,8 +32,7 @@ class Geometric(ByChance):
         logits: Value | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._given(probs, logits)
-        super().__init__(self._param.size(), validate_args=validate_args)
+        super().__init__(probs, logits, validate_args)
         if self._validate_args and probs is not None:
             value, valid = self.probs, self.probs > 0
             if not valid.all():

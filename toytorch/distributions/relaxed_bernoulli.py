@@ -37,8 +37,7 @@ class LogitRelaxedBernoulli(ByChance):
         validate_args: bool | None = None,
     ) -> None:
         self.temperature = temperature
-        self._given(probs, logits)
-        super().__init__(self._param.size(), validate_args=validate_args)
+        super().__init__(probs, logits, validate_args)
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         """Logits of numbers between 0 and 1."""

@@ -111,12 +111,10 @@ class Node(AskedNode):
         blocks: list[Block]
     else:  # what PyTorch's programs may call
         __slots__ = ("_blocks", "_inputs", "_kind", "_outputs", "attributes", "op", "source")
-        kind, inputs, outputs, blocks = (
-            named("_kind"),
-            listed("_inputs"),
-            listed("_outputs"),
-            listed("_blocks"),
-        )
+        kind = named("_kind")
+        inputs = listed("_inputs")
+        outputs = listed("_outputs")
+        blocks = listed("_blocks")
 
     def __init__(
         self,

@@ -249,12 +249,10 @@ class Plan:
             elif kind == "result":
                 result = made[i]
                 kept = new(Tensor)
-                kept._array, kept._dtype, kept._requires_grad, kept._grad_edge = (
-                    result._array,
-                    result._dtype,
-                    False,
-                    None,
-                )
+                kept._array = result._array
+                kept._dtype = result._dtype
+                kept._requires_grad = False
+                kept._grad_edge = None
                 kept._storage = result._memory()
                 saved.append(kept)
                 versions.append(0)

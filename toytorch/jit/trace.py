@@ -87,27 +87,18 @@ def trace(
     )
     if kwargs:
         args = by_position(func, args, kwargs)
-    if isinstance(func, Module):
-        return trace_module(
-            func,
-            {"forward": args},
-            optimize,
-            check_trace,
-            [more if isinstance(more, dict) else {"forward": more} for more in check_inputs or ()],
-            check_tolerance,
-            strict,
-            passes=passes,
-        )
-    owner = getattr(func, "__self__", None)
+    owner, called = func, "forward"
+    if not isinstance(func, Module):
+        owner, called = getattr(func, "__self__", None), getattr(func, "__name__", "")
     if isinstance(owner, Module):
-        if func.__name__ != "forward":
+        if called != "forward":
             raise AttributeError(
                 "trace doesn't support compiling individual module's functions.\n"
                 "Please use trace_module"
             )
         return trace_module(
             owner,
-            {func.__name__: args},
+            {called: args},
             optimize,
             check_trace,
             [more if isinstance(more, dict) else {"forward": more} for more in check_inputs or ()],

@@ -393,7 +393,7 @@ class AddedSlices(Native):
         words = ("blocks", "n", "count", "inner", "columns", "to", "places", "from")
         super().__init__(name, "f", words)
         b, type = self.b, element_type(self, kind)
-        to, source, places = self.array("to", type), self.array("from", type), None
+        to, source = self.array("to", type), self.array("from", type)
         places = self.array("places", "word")
         n, count, inner = (self.word_of[w] for w in ("n", "count", "inner"))
         by_columns, zero = b.icmp_signed("!=", self.word_of["columns"], self.word(0)), self.word(0)

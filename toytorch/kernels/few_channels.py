@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 MOST = 81  # taps of an output, in all inputs of its group; the kernels have a line for each
 ROWS = 4  # lines of outputs that are made together, where the next sees what the last has seen
 SIZES = ("each", "channels", "images", "lines", "columns", "step", "plane")
-FORWARD, WEIGHT = (
-    ("source", "offsets", "weight", "bias", "made"),
-    ("source", "offsets", "g", "made"),
-)
+FORWARD = ("source", "offsets", "weight", "bias", "made")
+WEIGHT = ("source", "offsets", "g", "made")
 
 
 class Shape(NamedTuple):

@@ -324,10 +324,8 @@ class Spelling(ast.NodeTransformer):
         varies = self.formula.varies(node)
         self.generic_visit(node)
         if varies:
-            node.left, node.comparators = (
-                self.number(node.left),
-                [self.number(c) for c in node.comparators],
-            )
+            node.left = self.number(node.left)
+            node.comparators = [self.number(c) for c in node.comparators]
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:

@@ -40,64 +40,41 @@ def _cell(mode: str, input: Tensor, states: list[Tensor], weights: Weights) -> A
     return [h[0] for h in after] if one else after
 
 
-def rnn_tanh_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
+def _cell_function(name: str, doc: str, states: int = 1) -> Any:
+    """The function of one step, whose state is one tensor or, of an LSTM, two."""
+
+    def function(
+        input: Tensor,
+        hx: Tensor | Sequence[Tensor],
+        w_ih: Tensor,
+        w_hh: Tensor,
+        b_ih: Tensor | None = None,
+        b_hh: Tensor | None = None,
+    ) -> Any:
+        if states == 2 and len(hx) != 2:
+            raise RuntimeError(f"{name} expects two hidden states")
+        before: list[Any] = [hx] if states == 1 else list(hx)
+        made = _cell(name.removesuffix("_cell"), input, before, (w_ih, w_hh, b_ih, b_hh))
+        return made[0] if states == 1 else tuple(made)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+rnn_tanh_cell = _cell_function(
+    "rnn_tanh_cell",
     """tanh(W_ih·x + b_ih + W_hh·h + b_hh).
 
     >>> import toytorch as torch
     >>> one = torch.ones(1, 1)
-    >>> rnn_tanh_cell(one, one, one, one)
+    >>> torch.rnn_tanh_cell(one, one, one, one)
     tensor([[0.9640]])
-    """
-    (made,) = _cell("rnn_tanh", input, [hx], (w_ih, w_hh, b_ih, b_hh))
-    return made
-
-
-def rnn_relu_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
-    """max(0, W_ih·x + b_ih + W_hh·h + b_hh)."""
-    (made,) = _cell("rnn_relu", input, [hx], (w_ih, w_hh, b_ih, b_hh))
-    return made
-
-
-def gru_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
-    """One step of a GRU."""
-    (made,) = _cell("gru", input, [hx], (w_ih, w_hh, b_ih, b_hh))
-    return made
-
-
-def lstm_cell(
-    input: Tensor,
-    hx: Sequence[Tensor],
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """One step of an LSTM: (h, c) from x and (h, c)."""
-    if len(hx) != 2:
-        raise RuntimeError("lstm_cell expects two hidden states")
-    h, c = _cell("lstm", input, list(hx), (w_ih, w_hh, b_ih, b_hh))
-    return h, c
+    """,
+)
+rnn_relu_cell = _cell_function("rnn_relu_cell", "max(0, W_ih·x + b_ih + W_hh·h + b_hh).")
+gru_cell = _cell_function("gru_cell", "One step of a GRU.")
+lstm_cell = _cell_function("lstm_cell", "One step of an LSTM: (h, c) from x and (h, c).", states=2)
 
 
 def _network(mode: str, count: int, args: Args) -> Any:

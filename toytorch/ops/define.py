@@ -39,18 +39,19 @@ def pointwise(signature: str, kernel: Fn | str | None = None, **fields: Any) -> 
     return define(signature, kernel, kind="pointwise", **fields)
 
 
-def special_function(
+def of_floats(
     signature: str, kernel: Fn | str | None = None, promotion: str = "float", **fields: Any
 ) -> Op:
-    """A pointwise op whose kernel is many steps of NumPy's; integers become floats first."""
+    """A pointwise op of floats; integers become floats first."""
     return pointwise(signature, kernel, promotion=promotion, **fields)
 
 
-def comparison(name: str, doc: str, **fields: Any) -> Op:
-    """An op of two operands that answers yes or no for each element."""
+def comparison(name: str, sign: str, doc: str, **fields: Any) -> Op:
+    """An op of two operands that answers yes or no for each element: whether `self sign other`."""
     return define(
         f"{name}(Tensor self, Operand other) -> BoolTensor",
         kind="pointwise",
+        formula=f"self {sign} other",
         doc=doc,
         variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
         # Its result has no gradient, but what an in-place comparison destroys had one.
@@ -71,8 +72,32 @@ def view(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
 
 
 def general(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
-    """An op whose kernel sees the arrays as they are."""
+    """An op whose kernel sees the arrays as they are, but half types in float32."""
     return define(signature, kernel, kind="general", **fields)
+
+
+def in_own_type(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
+    """A general op whose kernel gets half types as they are, such as one that only moves elements."""
+    return general(signature, kernel, upcast=False, **fields)
+
+
+def internal(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
+    """A general op without a public form: a gradient, or what a composed function calls."""
+    return general(signature, kernel, forms="", **fields)
+
+
+def decomposition(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
+    """An op that takes matrices apart, or follows from that. Dimensions before the last two are a batch;
+    results lie in columns, as LAPACK leaves them; under autocast halves become float32 first. The
+    public function is composed around the record, which has the form out= alone."""
+    family: dict[str, Any] = {
+        "forms": "out",
+        "upcast": False,
+        "amp": "float32",
+        "memory": "columns",
+    }
+    family |= {"batch": "leading", "out_type": "same"}
+    return general(signature, kernel, **{**family, **fields})
 
 
 def on_tensors(**methods: Any) -> None:
@@ -139,8 +164,8 @@ def public(
 def once_more(
     function: Fn, error: Exception, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> Any:
-    """Calls a function with Python's numbers for tensors of one integer where it takes integers; if
-    there are none, raises an error of its."""
+    """Calls a function that raised `error` again, with numbers in the place of tensors of one integer
+    where it takes integers. Raises `error` where there are no such tensors."""
     hints = inspect.unwrap(function).__annotations__
     names = inspect.unwrap(function).__code__.co_varnames
     meant = {name for name in names if str(hints.get(name)).lower().startswith("int")}

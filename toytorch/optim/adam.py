@@ -16,8 +16,8 @@ from toytorch.optim.optimizer import (
     count,
     named,
     number,
+    operands,
     raw,
-    slope,
 )
 from toytorch.optim.rule import Rule
 
@@ -82,14 +82,13 @@ class Adam(Optimizer):
                 state["max_exp_avg_sq"] = zeros_like(param)
         t, lr = count(state), number(group["lr"], group)
         beta1, beta2 = (number(beta, group) for beta in group["betas"])
-        p, g = raw(param, group), slope(param, grad, group)
-        m, v = raw(state["exp_avg"], group), raw(state["exp_avg_sq"], group)
+        arrays = operands(param, grad, group, state["exp_avg"], state["exp_avg_sq"])
         step, scale = lr / (1 - beta1**t), (1 - beta2**t) ** -0.5
         numbers = 1 - beta1, beta2, 1 - beta2, step, scale, group["eps"]
         if group["amsgrad"]:
-            AMSGRAD(p, g, m, v, raw(state["max_exp_avg_sq"], group), *numbers)
+            AMSGRAD(*arrays, raw(state["max_exp_avg_sq"], group), *numbers)
         else:
-            ADAM(p, g, m, v, *numbers)
+            ADAM(*arrays, *numbers)
         bump(param)
 
 

@@ -20,8 +20,7 @@ from toytorch.optim.optimizer import (
     named,
     noted,
     number,
-    raw,
-    slope,
+    operands,
 )
 from toytorch.optim.rule import Rule
 
@@ -70,10 +69,7 @@ class Adamax(Optimizer):
             state.update(step=tensor(0.0), exp_avg=zeros_like(param), exp_inf=zeros_like(param))
         t, (beta1, beta2) = count(state), group["betas"]
         ADAMAX(
-            raw(param, group),
-            slope(param, grad, group),
-            raw(state["exp_avg"], group),
-            raw(state["exp_inf"], group),
+            *operands(param, grad, group, state["exp_avg"], state["exp_inf"]),
             1 - beta1,
             beta2,
             group["eps"],
@@ -132,10 +128,7 @@ class NAdam(Optimizer):
             product._array[...] *= now
         product = number(product, group)
         NADAM(
-            raw(param, group),
-            slope(param, grad, group),
-            raw(state["exp_avg"], group),
-            raw(state["exp_avg_sq"], group),
+            *operands(param, grad, group, state["exp_avg"], state["exp_avg_sq"]),
             1 - beta1,
             beta2,
             1 - beta2,
@@ -181,12 +174,7 @@ class RAdam(Optimizer):
             state.update(step=tensor(0.0), exp_avg=zeros_like(param), exp_avg_sq=zeros_like(param))
         t = count(state)
         beta1, beta2 = (number(beta, group) for beta in group["betas"])
-        arrays = (
-            raw(param, group),
-            slope(param, grad, group),
-            raw(state["exp_avg"], group),
-            raw(state["exp_avg_sq"], group),
-        )
+        arrays = operands(param, grad, group, state["exp_avg"], state["exp_avg_sq"])
         step, rest = number(group["lr"], group) / (1 - beta1**t), 1 - beta2**t
         most = 2 / (1 - beta2) - 1
         rho = most - 2 * t * beta2**t / rest

@@ -15,8 +15,8 @@ from toytorch.optim.optimizer import (
     count,
     named,
     number,
+    operands,
     raw,
-    slope,
 )
 from toytorch.optim.rule import Rule
 
@@ -113,9 +113,7 @@ class Adagrad(Optimizer):
             param._array[where] += step if group["maximize"] else -step
         else:
             ADAGRAD(
-                raw(param, group),
-                slope(param, grad, group),
-                raw(state["sum"], group),
+                *operands(param, grad, group, state["sum"]),
                 lr,
                 group["eps"],
             )
@@ -157,10 +155,7 @@ class Adadelta(Optimizer):
         count(state)
         rho = group["rho"]
         ADADELTA(
-            raw(param, group),
-            slope(param, grad, group),
-            raw(state["square_avg"], group),
-            raw(state["acc_delta"], group),
+            *operands(param, grad, group, state["square_avg"], state["acc_delta"]),
             number(group["lr"], group),
             rho,
             1 - rho,
@@ -209,7 +204,7 @@ class RMSprop(Optimizer):
             if centered:
                 state["grad_avg"] = zeros_like(param)
         count(state)
-        arrays = [raw(param, group), slope(param, grad, group), raw(state["square_avg"], group)]
+        arrays = operands(param, grad, group, state["square_avg"])
         if centered:
             arrays.append(raw(state["grad_avg"], group))
         alpha = group["alpha"]

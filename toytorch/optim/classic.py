@@ -15,8 +15,7 @@ from toytorch.optim.optimizer import (
     count,
     named,
     noted,
-    raw,
-    slope,
+    operands,
 )
 from toytorch.optim.rule import Rule
 
@@ -65,9 +64,7 @@ class ASGD(Optimizer):
         t, eta, mu = count(state), noted(state, "eta")._array, noted(state, "mu")._array
         step = float(eta)
         ASGD_STEP(
-            raw(param, group),
-            slope(param, grad, group),
-            raw(state["ax"], group),
+            *operands(param, grad, group, state["ax"]),
             1 - lambd * step,
             step,
             float(mu),
@@ -115,10 +112,7 @@ class Rprop(Optimizer):
         count(state)
         down, up = group["etas"]
         RPROP(
-            raw(param, group),
-            slope(param, grad, group),
-            raw(state["prev"], group),
-            raw(state["step_size"], group),
+            *operands(param, grad, group, state["prev"], state["step_size"]),
             up,
             down,
             *map(float, group["step_sizes"]),

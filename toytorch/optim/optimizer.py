@@ -389,6 +389,11 @@ def raw(tensor: Tensor, group: Group) -> Any:
     return array if array.dtype.kind != "c" else array[..., None].view(array.real.dtype)
 
 
+def operands(param: Tensor, grad: Tensor, group: Group, *held: Tensor) -> list[Any]:
+    """What a rule goes over: a parameter, the gradient to descend along, what is held for it."""
+    return [raw(param, group), slope(param, grad, group), *[raw(t, group) for t in held]]
+
+
 def number(value: Tensor | float, group: Group) -> Any:
     """A hyperparameter: a number, or the tensor that it is where the step has a gradient."""
     return value if group.get("differentiable") else float(value)

@@ -11,8 +11,8 @@ Sparse tensors in coordinates (`torch.sparse_coo`) have
     t, transpose, permute, unsqueeze, select, unbind, index_select, cat, stack
 
 and the functions below. Other ops raise NotImplementedError. Zeros that are not stored count as
-zeros everywhere except in `sparse.softmax`, where they are minus infinity, and in gradients here,
-which are kept for stored entries only.
+zeros, with two exceptions: in `sparse.softmax` they are minus infinity, and the gradients of the
+functions below are kept for stored entries only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `import torch` finds in such a process; toytorch takes its place."""
+"""What `import torch` finds first in a worker process (see the package); it installs toytorch as torch."""
 
 if __name__ == "torch":
     from toytorch.alias import install

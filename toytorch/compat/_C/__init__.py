@@ -53,14 +53,8 @@ from toytorch.jit.passes.unroll import unroll
 from toytorch.jit.tracer import running
 from toytorch.ops.creation.create import get_default_device
 
-has_lapack, has_mkl, has_openmp, has_cuda, has_mps, has_xpu = (
-    True,
-    False,
-    False,
-    False,
-    False,
-    False,
-)
+has_lapack = True
+has_mkl = has_openmp = has_cuda = has_mps = has_xpu = False
 has_mkldnn = _has_mkldnn = has_spectral = False
 
 
@@ -310,12 +304,7 @@ class _Switch:
 
 
 _profiling, _optimize, _texpr = _Switch(True), _Switch(True), _Switch(True)
-_fuse_cpu, _fuse_gpu, _autocast, _mkldnn = (
-    _Switch(True),
-    _Switch(True),
-    _Switch(True),
-    _Switch(True),
-)
+_fuse_cpu, _fuse_gpu, _autocast, _mkldnn = (_Switch(True) for _ in range(4))
 _group_inlining, _must_use_llvm, _mobile = _Switch(True), _Switch(False), _Switch(False)
 _jit_set_profiling_executor, _jit_set_profiling_mode = _profiling.set, _profiling.set
 _get_graph_executor_optimize, _set_graph_executor_optimize = _optimize.get, _optimize.set
@@ -326,10 +315,8 @@ _jit_set_autocast_mode = _autocast.set
 _set_mkldnn_enabled, _get_mkldnn_enabled = _mkldnn.set, _mkldnn.get
 _debug_set_fusion_group_inlining = _group_inlining.set
 _debug_get_fusion_group_inlining = _group_inlining.get
-_jit_set_te_must_use_llvm_cpu, _jit_get_te_must_use_llvm_cpu = (
-    _must_use_llvm.set,
-    _must_use_llvm.get,
-)
+_jit_set_te_must_use_llvm_cpu = _must_use_llvm.set
+_jit_get_te_must_use_llvm_cpu = _must_use_llvm.get
 
 
 # -- the types of values in a graph --------------------------------------------------------------

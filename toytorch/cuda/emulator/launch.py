@@ -24,10 +24,8 @@ from toytorch.facts.hints import Sizes
 BATCH = 1 << 16  # threads that are emulated at once: their values fit into the cache
 BYTES = 1 << 27  # of shared and local memory of a batch
 SHARED_LIMIT = 227 * 1024  # bytes of a block's shared memory, as on an H100
-SNAPSHOTS, SNAPSHOT_BYTES = (
-    200,
-    1 << 16,
-)  # barriers that are kept for the stepper, and bytes of each
+SNAPSHOTS = 200  # barriers that are kept for the stepper
+SNAPSHOT_BYTES = 1 << 16  # of each of them
 
 Size = int | Sequence[int]
 

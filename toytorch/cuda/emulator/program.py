@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from toytorch.cuda.emulator.errors import At
+from toytorch.cuda.emulator.record import Record
 from toytorch.cuda.emulator.types import Type
 
 
-@dataclass(slots=True, eq=False)
-class Expr:
+class Expr(Record):
     """An expression. `at` is the place in the source that reports name."""
 
     type: Type
     at: At
 
 
-@dataclass(slots=True, eq=False)
 class Constant(Expr):
     value: Any  # a NumPy scalar of the type
 
 
-@dataclass(slots=True, eq=False)
 class Text(Expr):
     value: str
 
 
-@dataclass(slots=True, eq=False)
 class Special(Expr):
     """`threadIdx.x` and its kin: axis 0, 1 or 2."""
 
@@ -35,7 +32,6 @@ class Special(Expr):
     axis: int
 
 
-@dataclass(slots=True, eq=False)
 class Read(Expr):
     """The value of a variable in a register."""
 
@@ -43,14 +39,12 @@ class Read(Expr):
     name: str
 
 
-@dataclass(slots=True, eq=False)
 class Base(Expr):
     """The address of a memory: of an array, or of a variable whose address is taken."""
 
     memory: int
 
 
-@dataclass(slots=True, eq=False)
 class Offset(Expr):
     """An address plus a number of elements of `size` bytes each."""
 
@@ -59,12 +53,10 @@ class Offset(Expr):
     size: int
 
 
-@dataclass(slots=True, eq=False)
 class Load(Expr):
     pointer: Expr
 
 
-@dataclass(slots=True, eq=False)
 class Component(Expr):
     """`v.y` of a vector that is no place in memory."""
 
@@ -72,23 +64,19 @@ class Component(Expr):
     index: int
 
 
-@dataclass(slots=True, eq=False)
 class MakeVector(Expr):
     parts: list[Expr]
 
 
-@dataclass(slots=True, eq=False)
 class Convert(Expr):
     value: Expr
 
 
-@dataclass(slots=True, eq=False)
 class Unary(Expr):
     sign: str
     operand: Expr
 
 
-@dataclass(slots=True, eq=False)
 class Binary(Expr):
     """Both sides have one type; of shifts, the left one has the result's."""
 
@@ -97,7 +85,6 @@ class Binary(Expr):
     right: Expr
 
 
-@dataclass(slots=True, eq=False)
 class Logic(Expr):
     """`&&` or `||`: the right side is for the threads that need it."""
 
@@ -106,7 +93,6 @@ class Logic(Expr):
     right: Expr
 
 
-@dataclass(slots=True, eq=False)
 class Select(Expr):
     """`condition ? yes : no`."""
 
@@ -115,7 +101,6 @@ class Select(Expr):
     no: Expr
 
 
-@dataclass(slots=True, eq=False)
 class Comma(Expr):
     first: Expr
     second: Expr
@@ -124,16 +109,14 @@ class Comma(Expr):
 # places that can be written to
 
 
-@dataclass(slots=True, eq=False)
-class Register:
+class Register(Record):
     slot: int
     type: Type
     part: int | None = None  # one member of a vector
     const: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class Cell:
+class Cell(Record):
     pointer: Expr
     type: Type
     const: bool = False
@@ -142,7 +125,6 @@ class Cell:
 Place = Register | Cell
 
 
-@dataclass(slots=True, eq=False)
 class Assign(Expr):
     """`place = value`, or `place = place sign value` computed in the type `within`.
 
@@ -159,7 +141,6 @@ class Assign(Expr):
 # calls
 
 
-@dataclass(slots=True, eq=False)
 class Invoke(Expr):
     """A call of a `__device__` function."""
 
@@ -167,7 +148,6 @@ class Invoke(Expr):
     arguments: list[Expr]
 
 
-@dataclass(slots=True, eq=False)
 class Math(Expr):
     """A function of numbers, by its name in `functions.TABLE`."""
 
@@ -175,7 +155,6 @@ class Math(Expr):
     arguments: list[Expr]
 
 
-@dataclass(slots=True, eq=False)
 class Shuffle(Expr):
     kind: str  # "sync", "up", "down", "xor"
     mask: Expr
@@ -184,14 +163,12 @@ class Shuffle(Expr):
     width: Expr
 
 
-@dataclass(slots=True, eq=False)
 class Vote(Expr):
     kind: str  # "ballot", "any", "all", "active"
     mask: Expr | None
     predicate: Expr | None
 
 
-@dataclass(slots=True, eq=False)
 class Atomic(Expr):
     """`used` says whether anyone reads the old value."""
 
@@ -201,20 +178,17 @@ class Atomic(Expr):
     used: bool = True
 
 
-@dataclass(slots=True, eq=False)
 class Barrier(Expr):
     """`__syncthreads()`, or `__syncwarp(mask)`."""
 
     mask: Expr | None
 
 
-@dataclass(slots=True, eq=False)
 class Print(Expr):
     format: str
     arguments: list[Expr]
 
 
-@dataclass(slots=True, eq=False)
 class Assertion(Expr):
     condition: Expr
 
@@ -222,12 +196,10 @@ class Assertion(Expr):
 # statements
 
 
-@dataclass(slots=True, eq=False)
-class Stmt:
+class Stmt(Record):
     at: At
 
 
-@dataclass(slots=True, eq=False)
 class Declare(Stmt):
     """A variable in a register; without a value it holds nothing yet."""
 
@@ -236,7 +208,6 @@ class Declare(Stmt):
     value: Expr | None
 
 
-@dataclass(slots=True, eq=False)
 class Fresh(Stmt):
     """A local array or a variable in memory begins its life: what it held before is gone.
 
@@ -249,19 +220,16 @@ class Fresh(Stmt):
     zeros: bool = False
 
 
-@dataclass(slots=True, eq=False)
 class Evaluate(Stmt):
     value: Expr
 
 
-@dataclass(slots=True, eq=False)
 class If(Stmt):
     condition: Expr
     yes: Stmt
     no: Stmt | None
 
 
-@dataclass(slots=True, eq=False)
 class Loop(Stmt):
     start: Stmt | None
     condition: Expr | None
@@ -270,7 +238,6 @@ class Loop(Stmt):
     test_first: bool
 
 
-@dataclass(slots=True, eq=False)
 class Switch(Stmt):
     """`items` are labels (a position in `cases`, or None for default) and statements in order."""
 
@@ -279,17 +246,14 @@ class Switch(Stmt):
     items: list[int | Stmt | None]
 
 
-@dataclass(slots=True, eq=False)
 class Jump(Stmt):
     word: str
 
 
-@dataclass(slots=True, eq=False)
 class Return(Stmt):
     value: Expr | None
 
 
-@dataclass(slots=True, eq=False)
 class Block(Stmt):
     items: list[Stmt]
 
@@ -297,8 +261,7 @@ class Block(Stmt):
 # what belongs to a kernel
 
 
-@dataclass(slots=True, eq=False)
-class Memory:
+class Memory(Record):
     """A variable in memory that the source declares.
 
     space   "shared", "local" or "constant"
@@ -319,8 +282,7 @@ class Memory:
         return self.type.size == 0
 
 
-@dataclass(slots=True, eq=False)
-class Function:
+class Function(Record):
     """A function for one choice of its template's arguments."""
 
     name: str
@@ -332,8 +294,7 @@ class Function:
     body: Block | None = None
 
 
-@dataclass(slots=True, eq=False)
-class Program:
+class Program(Record):
     """A kernel and what it needs."""
 
     kernel: Function

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from toytorch.cuda.emulator.errors import At
+from toytorch.cuda.emulator.record import Record
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Record):
     """A piece of the source, and where it begins (for an operator: where its sign stands)."""
 
     at: At
@@ -17,7 +17,6 @@ class Node:
 # types as they are written
 
 
-@dataclass(slots=True)
 class TypeName(Node):
     """`const float* __restrict__`: a name, what is const, and how many stars.
 
@@ -40,25 +39,21 @@ class TypeName(Node):
 # expressions
 
 
-@dataclass(slots=True)
 class Number(Node):
     text: str
 
 
-@dataclass(slots=True)
 class Text(Node):
     """A string, as `printf` and `assert` have it."""
 
     value: str
 
 
-@dataclass(slots=True)
 class Name(Node):
     name: str
     arguments: list[TypeName | Expression] = field(default_factory=list)  # of a template
 
 
-@dataclass(slots=True)
 class Unary(Node):
     """`-x`, `!x`, `*p`, `&x`, `++x`; `x++` is "p++"."""
 
@@ -66,7 +61,6 @@ class Unary(Node):
     operand: Expression
 
 
-@dataclass(slots=True)
 class Binary(Node):
     """Arithmetic, comparisons, `&&`, `||` and the comma."""
 
@@ -75,7 +69,6 @@ class Binary(Node):
     right: Expression
 
 
-@dataclass(slots=True)
 class Assign(Node):
     """`place = value`, or `place += value` with the sign "+"."""
 
@@ -84,26 +77,22 @@ class Assign(Node):
     value: Expression
 
 
-@dataclass(slots=True)
 class Conditional(Node):
     condition: Expression
     yes: Expression
     no: Expression
 
 
-@dataclass(slots=True)
 class Call(Node):
     function: Name
     arguments: list[Expression]
 
 
-@dataclass(slots=True)
 class Index(Node):
     base: Expression
     index: Expression
 
 
-@dataclass(slots=True)
 class Member(Node):
     """`v.x`, or `p->x`."""
 
@@ -112,18 +101,15 @@ class Member(Node):
     arrow: bool = False
 
 
-@dataclass(slots=True)
 class Cast(Node):
     type: TypeName
     operand: Expression
 
 
-@dataclass(slots=True)
 class SizeOf(Node):
     operand: TypeName | Expression
 
 
-@dataclass(slots=True)
 class Braces(Node):
     """`{1, 2, 3}`, which arrays are initialised with."""
 
@@ -139,7 +125,6 @@ Expression = (
 # statements
 
 
-@dataclass(slots=True)
 class Declaration(Node):
     """One variable. `lengths` are the brackets behind its name; None is an empty one."""
 
@@ -151,26 +136,22 @@ class Declaration(Node):
     extern: bool = False
 
 
-@dataclass(slots=True)
 class Declarations(Node):
     """`int i = 0, *p;`"""
 
     items: list[Declaration]
 
 
-@dataclass(slots=True)
 class Evaluate(Node):
     expression: Expression
 
 
-@dataclass(slots=True)
 class If(Node):
     condition: Expression
     yes: Statement
     no: Statement | None
 
 
-@dataclass(slots=True)
 class Loop(Node):
     """`for`, `while` and `do`; the last tests behind its first turn."""
 
@@ -181,32 +162,27 @@ class Loop(Node):
     test_first: bool = True
 
 
-@dataclass(slots=True)
 class Label(Node):
     """`case 3:`, or `default:` with None."""
 
     value: Expression | None
 
 
-@dataclass(slots=True)
 class Switch(Node):
     value: Expression
     items: list[Statement | Label]
 
 
-@dataclass(slots=True)
 class Jump(Node):
     """`break` or `continue`."""
 
     word: str
 
 
-@dataclass(slots=True)
 class Return(Node):
     value: Expression | None
 
 
-@dataclass(slots=True)
 class Block(Node):
     items: list[Statement]
 
@@ -217,13 +193,11 @@ Statement = Declarations | Evaluate | If | Loop | Switch | Jump | Return | Block
 # the file
 
 
-@dataclass(slots=True)
 class Parameter(Node):
     type: TypeName
     name: str
 
 
-@dataclass(slots=True)
 class TemplateParameter(Node):
     """`typename T`, or `int N`, whose type is then given; a default may follow."""
 
@@ -232,7 +206,6 @@ class TemplateParameter(Node):
     default: TypeName | Expression | None = None
 
 
-@dataclass(slots=True)
 class Function(Node):
     name: str
     is_kernel: bool
@@ -242,7 +215,6 @@ class Function(Node):
     template: list[TemplateParameter] = field(default_factory=list)
 
 
-@dataclass(slots=True)
 class Alias(Node):
     """`typedef float real;` or `using real = float;`"""
 
@@ -250,8 +222,7 @@ class Alias(Node):
     type: TypeName
 
 
-@dataclass(slots=True)
-class File:
+class File(Record):
     functions: list[Function]
     variables: list[Declaration]
     aliases: list[Alias]

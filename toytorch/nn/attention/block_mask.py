@@ -223,16 +223,14 @@ class BlockMask:
             for i, n in zip(padded, sizes)
         )
         rows: list[Any] = [None if t is None else t[where] for t in self._tensors()[:4]]
+        return self._with_rows(rows, sliced_mask_mod, self.seq_lengths)
+
+    def _with_rows(self, rows: list[Any], mask_mod: Mod, lengths: tuple[int, int]) -> BlockMask:
+        """A mask of other rows, which knows of its columns if this one does."""
         return BlockMask.from_kv_blocks(
-            rows[0],
-            rows[1],
-            rows[2],
-            rows[3],
-            BLOCK_SIZE=self.BLOCK_SIZE,
-            mask_mod=sliced_mask_mod,
-            seq_lengths=self.seq_lengths,
+            rows[0], rows[1], rows[2], rows[3], self.BLOCK_SIZE, mask_mod, lengths,
             compute_q_blocks=self.q_indices is not None,
-        )
+        )  # fmt: skip
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
         """The upper left part of the mask."""
@@ -245,16 +243,7 @@ class BlockMask:
             numbers = numbers[:, :, :height, :width]
             count = count[:, :, :height].clamp(max=width)
             rows += [(numbers < count[..., None]).sum(-1).to(types.int32), numbers]
-        return BlockMask.from_kv_blocks(
-            rows[0],
-            rows[1],
-            rows[2],
-            rows[3],
-            BLOCK_SIZE=self.BLOCK_SIZE,
-            mask_mod=self.mask_mod,
-            seq_lengths=(new_q_len, new_kv_len),
-            compute_q_blocks=self.q_indices is not None,
-        )
+        return self._with_rows(rows, self.mask_mod, (new_q_len, new_kv_len))
 
     def __str__(self) -> str:
         blocks = self.to_string().strip()

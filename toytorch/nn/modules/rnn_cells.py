@@ -126,7 +126,23 @@ class RNNCell(RNNCellBase):
         return made if batched else made.squeeze(0)
 
 
-class LSTMCell(RNNCellBase):
+class _GatedCell(RNNCellBase):
+    """A cell of several gates, whose weights stand in one matrix."""
+
+    chunks = 0  # how many
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Device = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, self.chunks, device, dtype)
+
+
+class LSTMCell(_GatedCell):
     """One step of an LSTM: (h', c') from x and (h, c).
 
     >>> import toytorch as torch
@@ -135,15 +151,7 @@ class LSTMCell(RNNCellBase):
     (torch.Size([2, 4]), torch.Size([2, 4]))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Device = None,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+    chunks = 4
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
         x, (h, c), batched = self._set_up(input, hx, 2)
@@ -152,18 +160,10 @@ class LSTMCell(RNNCellBase):
         return (h, c) if batched else (h.squeeze(0), c.squeeze(0))
 
 
-class GRUCell(RNNCellBase):
+class GRUCell(_GatedCell):
     """One step of a GRU: h' from x and h."""
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Device = None,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+    chunks = 3
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         x, (h,), batched = self._set_up(input, None if hx is None else [hx], 1)

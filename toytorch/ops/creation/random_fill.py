@@ -24,19 +24,17 @@ from toytorch.ops.creation.random_numbers import (
     uniform_numbers,
     upper_bound,
 )
-from toytorch.ops.define import define, public
+from toytorch.ops.define import in_own_type, public
 
 if TYPE_CHECKING:
     from toytorch.core.random import Generator
 
 
 def _filler(name: str, params: str, draw: Any, doc: str) -> Any:
-    return define(
+    return in_own_type(
         f"{name}(Tensor self{params}, *, Generator? generator=None) -> Tensor",
         draw,
-        kind="general",
         forms="inplace",
-        upcast=False,
         d_self=lambda g: g * 0,
         names="same",
         doc=doc,

@@ -10,7 +10,7 @@ from toytorch.backends import base
 from toytorch.core.random import generator_of
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.draw_refusals import refuse
-from toytorch.ops.define import define, underived
+from toytorch.ops.define import in_own_type, underived
 from toytorch.ops.special.implicit import standard_gamma_grad
 
 if TYPE_CHECKING:
@@ -36,24 +36,20 @@ def _sample_dirichlet(xp: ArrayModule, a: Array, generator: Generator | None) ->
     return xp.clip(made, np.finfo(a.dtype).tiny, below_one)
 
 
-standard_gamma = define(
+standard_gamma = in_own_type(
     "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor",
     _standard_gamma,
-    kind="general",
     forms="function",
     d_self=lambda g, self, result: g * standard_gamma_grad.function(self, result),
     memory="rows",
-    upcast=False,
     doc="Numbers of the gamma distribution with the shapes given (Marsaglia and Tsang 2000).",
 )
 
-sample_dirichlet = define(
+sample_dirichlet = in_own_type(
     "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor",
     _sample_dirichlet,
-    kind="general",
     forms="function",
     d_self=underived("aten::_sample_dirichlet"),
     memory="rows",
-    upcast=False,
     doc="Rows of positive numbers that add up to 1, of Dirichlet's distribution.",
 )

@@ -22,7 +22,7 @@ from toytorch.ops.creation.draw_refusals import REAL, refuse
 from toytorch.ops.creation.random import draw_array, drawn, need_float
 from toytorch.ops.creation.random_fill import probabilities
 from toytorch.ops.creation.random_numbers import narrowed, normal_numbers, source_of
-from toytorch.ops.define import define, public, underived, watched
+from toytorch.ops.define import general, in_own_type, public, underived, watched
 
 if TYPE_CHECKING:
     from toytorch.core.random import Generator
@@ -54,12 +54,10 @@ def _zero(g: Tensor) -> Any:
     return g * 0
 
 
-normal_of = define(
+normal_of = in_own_type(
     "normal.tensors(Operand mean, Operand std, *, Generator? generator=None) -> Tensor",
     _normal_of,
-    kind="general",
     forms="",
-    upcast=False,
     variant=lambda mean, std, generator: (
         1 + 2 * hasattr(std, "dtype") - (not hasattr(mean, "dtype"))
     ),
@@ -183,10 +181,9 @@ def _bernoulli_of(xp: ArrayModule, a: Array, generator: Generator | None) -> Any
     return narrowed(source_of(a, generator).below(flat.size, flat), a.dtype).reshape(a.shape)
 
 
-bernoulli_of = define(
+bernoulli_of = general(
     "bernoulli.chances(Tensor self, *, Generator? generator=None) -> Tensor",
     _bernoulli_of,
-    kind="general",
     forms="out",
     d_self=_zero,
     of_reals="bernoulli",
@@ -231,10 +228,9 @@ def _poisson(xp: ArrayModule, a: Array, generator: Generator | None) -> Any:
     return narrowed(source_of(a, generator).poisson(a), a.dtype)
 
 
-poisson = define(
+poisson = general(
     "poisson(Tensor self, Generator? generator=None) -> Tensor",
     _poisson,
-    kind="general",
     forms="function",
     d_self=_zero,
     doc="Numbers of Poisson's distribution with the rates given.",
@@ -254,12 +250,10 @@ def _binomial(xp: ArrayModule, count: Array, prob: Array, generator: Generator |
     return narrowed(source_of(count, generator).binomial(counts, chances), count.dtype)
 
 
-binomial = define(
+binomial = in_own_type(
     "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
     _binomial,
-    kind="general",
     forms="function",
-    upcast=False,
     node="NotImplemented",
     d_count=underived("aten::binomial"),
     d_prob=underived("aten::binomial"),

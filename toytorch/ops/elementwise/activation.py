@@ -27,13 +27,19 @@ from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.at_once import at_once, taken
 from toytorch.ops.creation.draw_refusals import refuse
-from toytorch.ops.define import define, general, pointwise, public
+from toytorch.ops.define import internal, pointwise, public
 from toytorch.ops.elementwise.operand_checks import numbers, only_floats
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.shaping.rearrange import cat
 
 if TYPE_CHECKING:
     from toytorch.core.random import Generator
+
+
+def _activation(signature: str, **fields: Any) -> Op:
+    """A function for `nn.functional`, whose derivative is one kernel in PyTorch and rounds once."""
+    family: dict[str, Any] = {"forms": "out", "rounds_once": "float16 bfloat16"}
+    return pointwise(signature, **family, **fields)
 
 
 # -- straight pieces ------------------------------------------------------------------------------
@@ -67,13 +73,11 @@ def _check_hardtanh(common: DType, args: Sequence[Any]) -> None:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
 
-hardtanh = pointwise(
+hardtanh = _activation(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
     formula="minimum(max_val, maximum(min_val, self))",
-    forms="out",
     checks=_check_hardtanh,
     d_self="straight(g if self > min_val and self < max_val else 0, self)",
-    rounds_once="float16 bfloat16",
     doc="x held between two limits.",
 )
 threshold = pointwise(
@@ -132,22 +136,18 @@ softshrink = pointwise(
     doc="x moved towards 0 by lambd, and 0 near 0.",
     out_type="found",
 )
-hardsigmoid = pointwise(
+hardsigmoid = _activation(
     "hardsigmoid(Tensor self) -> Tensor",
     formula="minimum(maximum(self + 3, 0), 6) / 6",
-    forms="out",
     checks=only_floats("hardsigmoid_cpu"),
     d_self="straight(g / 6 if self > -3 and self < 3 else 0, self)",
-    rounds_once="float16 bfloat16",
     doc="A sigmoid of three straight pieces; Courbariaux et al. 2015.",
 )
-hardswish = pointwise(
+hardswish = _activation(
     "hardswish(Tensor self) -> Tensor",
     formula="self * minimum(maximum(self + 3, 0), 6) / 6",
-    forms="out",
     checks=only_floats("hardswish_cpu"),
     d_self="0 if self <= -3 else g if self >= 3 else g * (self / 3 + 0.5)",
-    rounds_once="float16 bfloat16",
     doc="x·hardsigmoid(x); Howard et al. 2019.",
 )
 prelu_kernel = pointwise(
@@ -194,16 +194,14 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 # -- curves ---------------------------------------------------------------------------------------
 
 
-elu = pointwise(
+elu = _activation(
     "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
     formula="scale * self if self > 0 else alpha * scale * expm1(input_scale * self)",
-    forms="out",
     checks=only_floats("elu_cpu"),
     d_self="""
         low = exp(input_scale * self) * (alpha * scale * input_scale)
         g * (scale if self > 0 else low)
     """,
-    rounds_once="float16 bfloat16",
     node_in_place=1,
     doc="α(eˣ - 1) below 0; Clevert et al. 2016.",
 )
@@ -237,56 +235,48 @@ celu = pointwise(
     node_in_place=1,
     doc="An elu whose derivative has no jump; Barron 2017.",
 )
-softplus = pointwise(
+softplus = _activation(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
     formula="""
         z = beta * self
         self if z > threshold else log1p(exp(threshold if z > threshold else z)) / beta
     """,
-    forms="out",
     checks=only_floats("softplus_cpu"),
     d_self="g if beta * self > threshold else g * sigmoid(beta * self)",
-    rounds_once="float16 bfloat16",
     doc="log(1 + e^{βx})/β, and x itself above the threshold.",
     out_type="found",
 )
-log_sigmoid = pointwise(
+log_sigmoid = _activation(
     "log_sigmoid(Tensor self) -> Tensor",
     formula="minimum(self, 0) - log1p(exp(-abs(self)))",
-    forms="out",
     checks=only_floats("log_sigmoid_cpu"),
     d_self="g * sigmoid(-self)",
     memory="rows",
     apart="never",
     out_type="same",
-    rounds_once="float16 bfloat16",
     doc="log(sigmoid(x)) without overflow.",
 )
 
 
-silu = pointwise(
+silu = _activation(
     "silu(Tensor self) -> Tensor",
     formula="self / (1 + exp(-self))",
-    forms="out",
     checks=numbers("silu_cpu", lowest=2, highest=3),
     d_self="""
         s = sigmoid(self)
         g * (s * (1 + self * (1 - s)))
     """,
     of_reals="silu",
-    rounds_once="float16 bfloat16",
     doc="x·sigmoid(x); Elfwing et al. 2018.",
 )
-mish = pointwise(
+mish = _activation(
     "mish(Tensor self) -> Tensor",
     formula="self * tanh(self if self > 20 else log1p(exp(minimum(self, 20))))",
-    forms="out",
     checks=only_floats("mish_cpu"),
     d_self="""
         t = tanh(self if self > 20 else log1p(exp(minimum(self, 20))))
         g * (t + self * sigmoid(self) * (1 - t * t))
     """,
-    rounds_once="float16 bfloat16",
     doc="x·tanh(softplus(x)); Misra 2019.",
 )
 
@@ -297,13 +287,12 @@ def _check_gelu(common: DType, args: Sequence[Any]) -> None:
     only_floats("GeluKernelImpl")(common, args)
 
 
-gelu = pointwise(
+gelu = _activation(
     "gelu(Tensor self, *, str approximate='none') -> Tensor",
     formula="""
         inner = sqrt(8 / pi) * (self + 0.044715 * self * self * self)
         self / (1 + exp(-inner)) if approximate == "tanh" else self * (0.5 * (1 + erf(self * sqrt(1 / 2))))
     """,
-    forms="out",
     checks=_check_gelu,
     d_self="""
         t = tanh(sqrt(2 / pi) * (self + 0.044715 * self * self * self))
@@ -312,7 +301,6 @@ gelu = pointwise(
         density = exp(-0.5 * self * self) * (1 / sqrt(2 * pi))
         g * (Phi + self * (tanh_slope if approximate == "tanh" else density))
     """,
-    rounds_once="float16 bfloat16",
     doc="x·Φ(x); Hendrycks and Gimpel 2016.",
     out_type="found",
 )
@@ -342,11 +330,9 @@ def _slopes(
     return made
 
 
-slopes = define(
+slopes = internal(
     "rrelu.slopes(Tensor self, float lower, float upper, *, Generator? generator=None) -> Tensor",
     _slopes,
-    kind="general",
-    forms="",
     doc="1 above 0, and uniform numbers below: as many are drawn.",
 )
 
@@ -424,10 +410,9 @@ def _glu_gradient(g: Tensor, self: Tensor, dim: int, work: dict[Any, Any]) -> An
     return cat.function([g * gate, g * first * (gate * (1 - gate))], dim)
 
 
-glu = general(
+glu = internal(
     "glu(Tensor self, int dim=-1) -> Tensor",
     _glu,
-    forms="",
     d_self=_glu_gradient,
     doc="One half times the sigmoid of the other; Dauphin et al. 2017.",
 )

@@ -18,7 +18,7 @@ from toytorch.core.op import Op
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType, Scalar
 from toytorch.ops import aten_words, flops
-from toytorch.ops.define import pointwise, underived
+from toytorch.ops.define import of_floats, pointwise, underived
 from toytorch.ops.elementwise.operand_checks import no_bool, one_tensor
 
 if TYPE_CHECKING:
@@ -127,10 +127,9 @@ mul = pointwise(
 )
 
 
-div = pointwise(
+div = of_floats(
     "div(Operand self, Operand other) -> Tensor",
     formula="self / other",
-    promotion="float",
     wide_number="other",
     d_self="g / other",
     d_other="-g * ((self / other) / other)",
@@ -271,10 +270,9 @@ neg = pointwise(
     doc="Negative.",
     out_type="found",
 )
-reciprocal = pointwise(
+reciprocal = of_floats(
     "reciprocal(Tensor self) -> Tensor",
     formula="reciprocal(self)",
-    promotion="float",
     d_self="-g * (result * result)",
     doc="1/x.",
 )
@@ -362,10 +360,9 @@ conj_physical = pointwise(
     out_type="found",
     out_history="none",
 )
-angle = pointwise(
+angle = of_floats(
     "angle(Tensor self) -> Tensor",
     _angle,
-    promotion="float",
     forms="function method out",
     holomorphic=False,
     d_self=lambda g, self: _angle_gradient(g, self),
@@ -384,10 +381,9 @@ def _angle_gradient(g: Tensor, self: Tensor) -> Any:
 # -- activations ----------------------------------------------------------------------------------
 
 
-sigmoid = pointwise(
+sigmoid = of_floats(
     "sigmoid(Tensor self) -> Tensor",
     formula="1 / (1 + exp(-self))",
-    promotion="float",
     d_self="g * ((1 - result) * result)",
     rounds_once="bfloat16",
     doc="1/(1 + e⁻ˣ).",

@@ -6,46 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.memory_order import placed
+from toytorch.core.op import Op
+from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops import aten_words
-from toytorch.ops.define import comparison, general, pointwise
+from toytorch.ops.define import comparison, in_own_type, pointwise
 from toytorch.ops.elementwise.operand_checks import no_complex, numbers, one_tensor
 
-eq = comparison(
-    "eq",
-    "Whether operands are equal.",
-    formula="self == other",
-)
-ne = comparison(
-    "ne",
-    "Whether operands differ.",
-    formula="self != other",
-)
-lt = comparison(
-    "lt",
-    "Whether self is less.",
-    formula="self < other",
-    checks=numbers("lt_cpu"),
-)
-le = comparison(
-    "le",
-    "Whether self is less or equal.",
-    formula="self <= other",
-    checks=numbers("le_cpu"),
-)
-gt = comparison(
-    "gt",
-    "Whether self is greater.",
-    formula="self > other",
-    checks=numbers("gt_cpu"),
-)
-ge = comparison(
-    "ge",
-    "Whether self is greater or equal.",
-    formula="self >= other",
-    checks=numbers("ge_cpu"),
-)
+eq = comparison("eq", "==", "Whether operands are equal.")
+ne = comparison("ne", "!=", "Whether operands differ.")
+lt = comparison("lt", "<", "Whether self is less.", checks=numbers("lt_cpu"))
+le = comparison("le", "<=", "Whether self is less or equal.", checks=numbers("le_cpu"))
+gt = comparison("gt", ">", "Whether self is greater.", checks=numbers("gt_cpu"))
+ge = comparison("ge", ">=", "Whether self is greater or equal.", checks=numbers("ge_cpu"))
 
 
 isnan = pointwise(
@@ -71,24 +45,20 @@ isfinite = pointwise(
 )
 
 
-isposinf = pointwise(
-    "isposinf(Tensor self) -> BoolTensor",
-    formula="isinf(self) and self > 0",
-    forms="function method out",
-    sparse="entries",
-    doc="Whether a value is +∞.",
-    checks=no_complex("isposinf does not support complex inputs."),
-    out_type="boolean",
-)
-isneginf = pointwise(
-    "isneginf(Tensor self) -> BoolTensor",
-    formula="isinf(self) and self < 0",
-    forms="function method out",
-    sparse="entries",
-    doc="Whether a value is -∞.",
-    checks=no_complex("isneginf does not support complex inputs."),
-    out_type="boolean",
-)
+def _infinite(name: str, sign: str, doc: str) -> Op:
+    return pointwise(
+        f"{name}(Tensor self) -> BoolTensor",
+        formula=f"isinf(self) and self {sign} 0",
+        forms="function method out",
+        sparse="entries",
+        doc=doc,
+        checks=no_complex(f"{name} does not support complex inputs."),
+        out_type="boolean",
+    )
+
+
+isposinf = _infinite("isposinf", ">", "Whether a value is +∞.")
+isneginf = _infinite("isneginf", "<", "Whether a value is -∞.")
 
 
 def _no_complex_sign(common: DType, args: Sequence[Any]) -> None:
@@ -107,17 +77,10 @@ signbit = pointwise(
 )
 
 
-def _same_type(name: str, a: Array, b: Array) -> None:
-    if a.dtype != b.dtype:
-        from toytorch.facts.dtype import (
-            from_numpy_dtype as kind,  # the name means something else in this file
-        )
-
-        raise RuntimeError(f"{kind(a.dtype).legacy} did not match {kind(b.dtype).legacy}")
-
-
 def _isclose(xp: ArrayModule, a: Array, b: Array, rtol: float, atol: float, equal_nan: bool) -> Any:
-    _same_type("isclose", a, b)
+    if a.dtype != b.dtype:
+        one, other = (from_numpy_dtype(v.dtype).legacy for v in (a, b))
+        raise RuntimeError(f"{one} did not match {other}")
     broadcast_pair(a.shape, b.shape)
     if rtol < 0 or atol < 0:
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
@@ -136,12 +99,11 @@ def _isclose(xp: ArrayModule, a: Array, b: Array, rtol: float, atol: float, equa
     return placed(close | (xp.isfinite(difference) & (difference <= allowed)), close)
 
 
-isclose = general(
+isclose = in_own_type(
     "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
     "bool equal_nan=False) -> Tensor",
     _isclose,
     forms="function method",
-    upcast=False,
     writes=lambda self, other, rtol, atol, equal_nan: (
         (equal_nan and self.dtype.rank > 1) + (rtol != 0 or atol != 0)
     ),
@@ -155,24 +117,20 @@ logical_not = pointwise(
     promotion="none",
     doc="Whether a value is zero.",
 )
-logical_and = pointwise(
-    "logical_and(Tensor self, Tensor other) -> BoolTensor",
-    formula="logical_and(self, other)",
-    promotion="none",
-    doc="Whether both values are non-zero.",
-)
-logical_or = pointwise(
-    "logical_or(Tensor self, Tensor other) -> BoolTensor",
-    formula="logical_or(self, other)",
-    promotion="none",
-    doc="Whether one of the values is non-zero.",
-)
-logical_xor = pointwise(
-    "logical_xor(Tensor self, Tensor other) -> BoolTensor",
-    formula="logical_xor(self, other)",
-    promotion="none",
-    doc="Whether just one of the values is non-zero.",
-)
+
+
+def _logical(name: str, doc: str) -> Op:
+    return pointwise(
+        f"{name}(Tensor self, Tensor other) -> BoolTensor",
+        formula=f"{name}(self, other)",
+        promotion="none",
+        doc=doc,
+    )
+
+
+logical_and = _logical("logical_and", "Whether both values are non-zero.")
+logical_or = _logical("logical_or", "Whether one of the values is non-zero.")
+logical_xor = _logical("logical_xor", "Whether just one of the values is non-zero.")
 
 
 def _integers(name: str, function: str = "", masks: bool = True) -> Any:
@@ -187,53 +145,34 @@ bitwise_not = pointwise(
     out_type="found",
     out_history="none",
 )
-bitwise_and = pointwise(
-    "bitwise_and(Operand self, Operand other) -> Tensor",
-    formula="self & other",
-    words={"self": "self"},
-    checks=_integers("bitwise_and"),
-    overload=aten_words.number_at(1),
-    doc="Bits set in both.",
-    out_needs="self",
-    out_history="none",
-)
-bitwise_or = pointwise(
-    "bitwise_or(Operand self, Operand other) -> Tensor",
-    formula="self | other",
-    words={"self": "self"},
-    checks=_integers("bitwise_or"),
-    overload=aten_words.number_at(1),
-    doc="Bits set in one of them.",
-    out_needs="self",
-    out_history="none",
-)
-bitwise_xor = pointwise(
-    "bitwise_xor(Operand self, Operand other) -> Tensor",
-    formula="self ^ other",
-    words={"self": "self"},
-    checks=_integers("bitwise_xor"),
-    overload=aten_words.number_at(1),
-    doc="Bits set in just one of them.",
-    out_needs="self",
-    out_history="none",
-)
 
 
-bitwise_left_shift = pointwise(
-    "bitwise_left_shift(Operand self, Operand other) -> Tensor",
-    formula="shift_left(self, other)",
-    words={"self": "self"},
-    checks=_integers("lshift", "bitwise_left_shift", masks=False),
-    doc="self·2ᵒᵗʰᵉʳ, in bits.",
-    out_needs="self",
-    out_history="none",
+def _bits(name: str, formula: str, doc: str, shifts: str = "") -> Op:
+    """An op of bits; of `shifts`, PyTorch's kernel has this name, and overloads are told as elsewhere."""
+    return pointwise(
+        f"{name}(Operand self, Operand other) -> Tensor",
+        formula=formula,
+        words={"self": "self"},
+        checks=_integers(shifts or name, name, masks=not shifts),
+        overload=None if shifts else aten_words.number_at(1),
+        doc=doc,
+        out_needs="self",
+        out_history="none",
+    )
+
+
+bitwise_and = _bits("bitwise_and", "self & other", "Bits set in both.")
+bitwise_or = _bits("bitwise_or", "self | other", "Bits set in one of them.")
+bitwise_xor = _bits("bitwise_xor", "self ^ other", "Bits set in just one of them.")
+bitwise_left_shift = _bits(
+    "bitwise_left_shift",
+    "shift_left(self, other)",
+    "self·2ᵒᵗʰᵉʳ, in bits.",
+    "lshift",
 )
-bitwise_right_shift = pointwise(
-    "bitwise_right_shift(Operand self, Operand other) -> Tensor",
-    formula="shift_right(self, other)",
-    words={"self": "self"},
-    checks=_integers("rshift", "bitwise_right_shift", masks=False),
-    doc="self/2ᵒᵗʰᵉʳ rounded down, in bits.",
-    out_needs="self",
-    out_history="none",
+bitwise_right_shift = _bits(
+    "bitwise_right_shift",
+    "shift_right(self, other)",
+    "self/2ᵒᵗʰᵉʳ rounded down, in bits.",
+    "rshift",
 )

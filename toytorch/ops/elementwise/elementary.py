@@ -5,74 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.core.op import Op
 from toytorch.facts.hints import DType
-from toytorch.ops.define import pointwise
+from toytorch.ops.define import of_floats, pointwise
 from toytorch.ops.elementwise.operand_checks import numbers, real_numbers
+
+
+def _elementary(name: str, **fields: Any) -> Op:
+    """A function that is a word of the language of formulas; integers become floats first."""
+    return of_floats(f"{name}(Tensor self) -> Tensor", formula=f"{name}(self)", **fields)
+
 
 # -- powers, exponentials and logarithms ----------------------------------------------------------
 
-sqrt = pointwise(
-    "sqrt(Tensor self) -> Tensor",
-    formula="sqrt(self)",
-    promotion="float",
-    d_self="g / (2 * result)",
-    sparse="entries",
-    doc="Square root.",
+sqrt = _elementary("sqrt", d_self="g / (2 * result)", sparse="entries", doc="Square root.")
+rsqrt = _elementary("rsqrt", d_self="-0.5 * g * result * result * result", doc="1/√x.")
+exp = _elementary("exp", d_self="g * result", doc="eˣ.")
+exp2 = _elementary("exp2", d_self="g * result * log(2)", doc="2ˣ.")
+expm1 = _elementary(
+    "expm1", d_self="g * (result + 1)", sparse="entries", doc="eˣ - 1, exact near 0."
 )
-rsqrt = pointwise(
-    "rsqrt(Tensor self) -> Tensor",
-    formula="rsqrt(self)",
-    promotion="float",
-    d_self="-0.5 * g * result * result * result",
-    doc="1/√x.",
-)
-exp = pointwise(
-    "exp(Tensor self) -> Tensor",
-    formula="exp(self)",
-    promotion="float",
-    d_self="g * result",
-    doc="eˣ.",
-)
-exp2 = pointwise(
-    "exp2(Tensor self) -> Tensor",
-    formula="exp2(self)",
-    promotion="float",
-    d_self="g * result * log(2)",
-    doc="2ˣ.",
-)
-expm1 = pointwise(
-    "expm1(Tensor self) -> Tensor",
-    formula="expm1(self)",
-    promotion="float",
-    d_self="g * (result + 1)",
-    sparse="entries",
-    doc="eˣ - 1, exact near 0.",
-)
-log = pointwise(
-    "log(Tensor self) -> Tensor",
-    formula="log(self)",
-    promotion="float",
-    d_self="g / self",
-    doc="Natural logarithm.",
-)
-log2 = pointwise(
-    "log2(Tensor self) -> Tensor",
-    formula="log2(self)",
-    promotion="float",
-    d_self="g / (self * log(2))",
-    doc="Logarithm to base 2.",
-)
-log10 = pointwise(
-    "log10(Tensor self) -> Tensor",
-    formula="log10(self)",
-    promotion="float",
-    d_self="g / (self * log(10))",
-    doc="Logarithm to base 10.",
-)
-log1p = pointwise(
-    "log1p(Tensor self) -> Tensor",
-    formula="log1p(self)",
-    promotion="float",
+log = _elementary("log", d_self="g / self", doc="Natural logarithm.")
+log2 = _elementary("log2", d_self="g / (self * log(2))", doc="Logarithm to base 2.")
+log10 = _elementary("log10", d_self="g / (self * log(10))", doc="Logarithm to base 10.")
+log1p = _elementary(
+    "log1p",
     d_self="g / (self + 1)",
     sparse="entries",
     node="Log1PBackward0",
@@ -100,89 +57,34 @@ hypot = pointwise(
 
 # -- trigonometry ---------------------------------------------------------------------------------
 
-sin = pointwise(
-    "sin(Tensor self) -> Tensor",
-    formula="sin(self)",
-    promotion="float",
-    d_self="g * cos(self)",
-    sparse="entries",
-    doc="Sine of an angle in radians.",
+sin = _elementary(
+    "sin", d_self="g * cos(self)", sparse="entries", doc="Sine of an angle in radians."
 )
-cos = pointwise(
-    "cos(Tensor self) -> Tensor",
-    formula="cos(self)",
-    promotion="float",
-    d_self="g * -sin(self)",
-    doc="Cosine of an angle in radians.",
+cos = _elementary("cos", d_self="g * -sin(self)", doc="Cosine of an angle in radians.")
+tan = _elementary("tan", d_self="g * (1 + result * result)", sparse="entries", doc="Tangent.")
+asin = _elementary(
+    "asin", d_self="g * rsqrt(1 - self * self)", sparse="entries", doc="Inverse sine."
 )
-tan = pointwise(
-    "tan(Tensor self) -> Tensor",
-    formula="tan(self)",
-    promotion="float",
-    d_self="g * (1 + result * result)",
-    sparse="entries",
-    doc="Tangent.",
-)
-asin = pointwise(
-    "asin(Tensor self) -> Tensor",
-    formula="asin(self)",
-    promotion="float",
-    d_self="g * rsqrt(1 - self * self)",
-    sparse="entries",
-    doc="Inverse sine.",
-)
-acos = pointwise(
-    "acos(Tensor self) -> Tensor",
-    formula="acos(self)",
-    promotion="float",
-    d_self="g * -rsqrt(1 - self * self)",
-    doc="Inverse cosine.",
-)
-atan = pointwise(
-    "atan(Tensor self) -> Tensor",
-    formula="atan(self)",
-    promotion="float",
-    d_self="g / (self * self + 1)",
-    sparse="entries",
-    doc="Inverse tangent.",
-)
-sinh = pointwise(
-    "sinh(Tensor self) -> Tensor",
-    formula="sinh(self)",
-    promotion="float",
-    d_self="g * cosh(self)",
-    sparse="entries",
-    doc="Hyperbolic sine.",
-)
-cosh = pointwise(
-    "cosh(Tensor self) -> Tensor",
-    formula="cosh(self)",
-    promotion="float",
-    d_self="g * sinh(self)",
-    doc="Hyperbolic cosine.",
-)
-tanh = pointwise(
-    "tanh(Tensor self) -> Tensor",
-    formula="tanh(self)",
-    promotion="float",
+acos = _elementary("acos", d_self="g * -rsqrt(1 - self * self)", doc="Inverse cosine.")
+atan = _elementary("atan", d_self="g / (self * self + 1)", sparse="entries", doc="Inverse tangent.")
+sinh = _elementary("sinh", d_self="g * cosh(self)", sparse="entries", doc="Hyperbolic sine.")
+cosh = _elementary("cosh", d_self="g * sinh(self)", doc="Hyperbolic cosine.")
+tanh = _elementary(
+    "tanh",
     d_self="g * (1 - result * result)",
     sparse="entries",
     rounds_once="float16 bfloat16",
     doc="Hyperbolic tangent.",
 )
-asinh = pointwise(
-    "asinh(Tensor self) -> Tensor",
-    formula="asinh(self)",
-    promotion="float",
+asinh = _elementary(
+    "asinh",
     d_self="g * rsqrt(self * self + 1)",
     sparse="entries",
     lost="inplace version of asinh",
     doc="Inverse hyperbolic sine.",
 )
-acosh = pointwise(
-    "acosh(Tensor self) -> Tensor",
-    formula="acosh(self)",
-    promotion="float",
+acosh = _elementary(
+    "acosh",
     d_self=lambda g, self: (  # of complex numbers, the root of the square has another sign
         g * ((self - 1).rsqrt() * (self + 1).rsqrt())
         if self.dtype.is_complex
@@ -191,10 +93,8 @@ acosh = pointwise(
     lost="inplace version of acosh",
     doc="Inverse hyperbolic cosine.",
 )
-atanh = pointwise(
-    "atanh(Tensor self) -> Tensor",
-    formula="atanh(self)",
-    promotion="float",
+atanh = _elementary(
+    "atanh",
     d_self="g / (1 - self * self)",
     sparse="entries",
     lost="inplace version of atanh",
@@ -202,10 +102,9 @@ atanh = pointwise(
 )
 
 
-atan2 = pointwise(
+atan2 = of_floats(
     "atan2(Tensor self, Tensor other) -> Tensor",
     formula="atan2(self, other)",
-    promotion="float",
     d_self="""
         size = self * self + other * other
         (0 if size == 0 else g / size) * other
@@ -220,33 +119,21 @@ atan2 = pointwise(
 # -- rounding -------------------------------------------------------------------------------------
 
 
-floor = pointwise(
-    "floor(Tensor self) -> Tensor",
-    formula="floor(self)",
-    d_self="0",
-    sparse="entries",
-    checks=real_numbers("floor"),
-    doc="The largest integer not above.",
-    out_type="found",
-)
-ceil = pointwise(
-    "ceil(Tensor self) -> Tensor",
-    formula="ceil(self)",
-    d_self="0",
-    sparse="entries",
-    checks=real_numbers("ceil"),
-    doc="The smallest integer not below.",
-    out_type="found",
-)
-trunc = pointwise(
-    "trunc(Tensor self) -> Tensor",
-    formula="trunc(self)",
-    d_self="0",
-    sparse="entries",
-    checks=real_numbers("trunc"),
-    doc="The integer part, towards zero.",
-    out_type="found",
-)
+def _rounded(name: str, doc: str) -> Op:
+    return pointwise(
+        f"{name}(Tensor self) -> Tensor",
+        formula=f"{name}(self)",
+        d_self="0",
+        sparse="entries",
+        checks=real_numbers(name),
+        doc=doc,
+        out_type="found",
+    )
+
+
+floor = _rounded("floor", "The largest integer not above.")
+ceil = _rounded("ceil", "The smallest integer not below.")
+trunc = _rounded("trunc", "The integer part, towards zero.")
 
 
 _numbers_to_round = numbers("round_vml_cpu", lowest=1)

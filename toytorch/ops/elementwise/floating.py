@@ -16,7 +16,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import broadcast_pair
-from toytorch.ops.define import define, on_tensors, pointwise, public, underived
+from toytorch.ops.define import general, of_floats, on_tensors, pointwise, public, underived
 from toytorch.ops.elementwise import arithmetic as elementwise
 from toytorch.ops.elementwise.operand_checks import (
     no_complex,
@@ -31,10 +31,9 @@ from toytorch.ops.queries import result_type
 # -- bits of a number -----------------------------------------------------------------------------
 
 
-copysign = pointwise(
+copysign = of_floats(
     "copysign(Tensor self, Operand other) -> Tensor",
     formula="copysign(self, other)",
-    promotion="float",
     d_self="0 if self == 0 else g * (result / self)",
     d_other="0",
     variant=lambda self, other: 0 if hasattr(other, "dtype") else 1,
@@ -59,10 +58,9 @@ def _frexp(xp: ArrayModule, a: Array) -> Any:
     return mantissa, exponent.astype(np.int32)
 
 
-frexp = define(
+frexp = general(
     "frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)",
     _frexp,
-    kind="general",
     results=(True, False),
     forms="out",
     d_self=lambda gs, result1: gs[0] / result1.exp2(),
@@ -133,20 +131,18 @@ DEGREE, LN2 = math.pi / 180, math.log(2)
 NO_ANGLE = no_complex("deg2rad and rad2deg are not supported for complex tensors.")
 
 
-deg2rad = pointwise(
+deg2rad = of_floats(
     "deg2rad(Tensor self) -> Tensor",
     formula="self * (pi / 180)",
-    promotion="float",
     checks=NO_ANGLE,
     d_self="g * (pi / 180)",
     sparse="entries",
     node="Deg2RadBackward0",
     doc="Degrees to radians.",
 )
-rad2deg = pointwise(
+rad2deg = of_floats(
     "rad2deg(Tensor self) -> Tensor",
     formula="self * (180 / pi)",
-    promotion="float",
     checks=NO_ANGLE,
     d_self="g * (180 / pi)",
     sparse="entries",
@@ -155,10 +151,9 @@ rad2deg = pointwise(
 )
 
 
-sinc = pointwise(
+sinc = of_floats(
     "sinc(Tensor self) -> Tensor",
     formula="1 if self == 0 else sin(pi * self) / (pi * self)",
-    promotion="float",
     d_self="""
         x = pi * self
         0 if self * x == 0 else g * ((x * cos(x) - sin(x)) / (self * x))
@@ -180,13 +175,12 @@ logaddexp2 = pointwise(
 )
 
 
-logit = pointwise(
+logit = of_floats(
     "logit(Tensor self, float? eps=None) -> Tensor",
     formula="""
         p = self if eps is None else maximum(self, eps) if self < eps else minimum(self, 1 - eps)
         log(p / (1 - p))
     """,
-    promotion="float",
     in_halves=True,
     narrow="eps",
     d_self="""
@@ -199,10 +193,9 @@ logit = pointwise(
 )
 
 
-xlogy: Op = pointwise(
+xlogy: Op = of_floats(
     "xlogy(Operand self, Operand other) -> Tensor",
     formula="0 if self == 0 and not isnan(other) else self * log(other)",
-    promotion="float",
     in_halves=True,
     d_self="0 if self == 0 and other <= 0 else xlogy(g, other)",
     words={"self": "self"},
@@ -211,10 +204,9 @@ xlogy: Op = pointwise(
     variant=number_place,
     doc="self·log(other), and 0 where self is 0.",
 )
-xlog1py: Op = pointwise(
+xlog1py: Op = of_floats(
     "special_xlog1py(Operand self, Operand other) -> Tensor",
     formula="0 if self == 0 and not isnan(other) else self * log1p(other)",
-    promotion="float",
     in_halves=True,
     d_self="0 if self == 0 and other <= -1 else special_xlog1py(g, other)",
     forms="function out",
@@ -227,10 +219,9 @@ xlog1py: Op = pointwise(
 )
 
 
-entr = pointwise(
+entr = of_floats(
     "special_entr(Tensor self) -> Tensor",
     formula="self if isnan(self) else -inf if self < 0 else 0 if self == 0 else -self * log(self)",
-    promotion="float",
     checks=numbers("entr_cpu"),
     forms="function out",
     d_self="g * (-log(self) - 1)",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.base import every
+from toytorch.core.op import Op
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops import aten_words
@@ -21,42 +22,34 @@ if TYPE_CHECKING:
 # -- choice between operands ----------------------------------------------------------------------
 
 
-maximum = pointwise(
-    "maximum(Tensor self, Tensor other) -> Tensor",
-    formula="maximum(self, other)",
-    forms="function method out",
-    d_self="0 if self < other else g / 2 if self == other else g",
-    d_other="0 if self > other else g / 2 if self == other else g",
-    checks=no_complex("maximum not implemented for complex tensors."),
-    doc="The larger operand; NaN where either is. Ties share the gradient.",
-)
-minimum = pointwise(
-    "minimum(Tensor self, Tensor other) -> Tensor",
-    formula="minimum(self, other)",
-    forms="function method out",
-    d_self="0 if self > other else g / 2 if self == other else g",
-    d_other="0 if self < other else g / 2 if self == other else g",
-    checks=no_complex("minimum not implemented for complex tensors."),
-    doc="The smaller operand; NaN where either is. Ties share the gradient.",
-)
-fmax = pointwise(
-    "fmax(Tensor self, Tensor other) -> Tensor",
-    formula="fmax(self, other)",
-    forms="function method out",
-    checks=no_complex("fmax not implemented for complex tensors."),
-    d_self="g if self >= other or isnan(other) else 0",
-    d_other="0 if self >= other or isnan(other) else g",
-    doc="The larger operand; a number where only one is NaN.",
-)
-fmin = pointwise(
-    "fmin(Tensor self, Tensor other) -> Tensor",
-    formula="fmin(self, other)",
-    forms="function method out",
-    checks=no_complex("fmin not implemented for complex tensors."),
-    d_self="g if self <= other or isnan(other) else 0",
-    d_other="0 if self <= other or isnan(other) else g",
-    doc="The smaller operand; a number where only one is NaN.",
-)
+def _larger(name: str, over: str, doc: str) -> Op:
+    """`maximum`, or where the other sign stands `over`, `minimum`."""
+    under = "<" if over == ">" else ">"
+    return pointwise(
+        f"{name}(Tensor self, Tensor other) -> Tensor",
+        formula=f"{name}(self, other)",
+        forms="function method out",
+        d_self=f"0 if self {under} other else g / 2 if self == other else g",
+        d_other=f"0 if self {over} other else g / 2 if self == other else g",
+        checks=no_complex(f"{name} not implemented for complex tensors."),
+        doc=f"The {doc} operand; NaN where either is. Ties share the gradient.",
+    )
+
+
+def _larger_number(name: str, over: str, doc: str) -> Op:
+    return pointwise(
+        f"{name}(Tensor self, Tensor other) -> Tensor",
+        formula=f"{name}(self, other)",
+        forms="function method out",
+        checks=no_complex(f"{name} not implemented for complex tensors."),
+        d_self=f"g if self {over}= other or isnan(other) else 0",
+        d_other=f"0 if self {over}= other or isnan(other) else g",
+        doc=f"The {doc} operand; a number where only one is NaN.",
+    )
+
+
+maximum, minimum = _larger("maximum", ">", "larger"), _larger("minimum", "<", "smaller")
+fmax, fmin = _larger_number("fmax", ">", "larger"), _larger_number("fmin", "<", "smaller")
 
 
 NAME = "clamp"

@@ -17,7 +17,7 @@ from toytorch.core.scalars import as_element
 from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import aten_words, batching
-from toytorch.ops.define import define, general
+from toytorch.ops.define import in_own_type
 from toytorch.ops.indexing.by_index import add_at, type_name
 from toytorch.settings import alert_not_deterministic
 
@@ -151,10 +151,9 @@ def _index_select(xp: ArrayModule, a: Array, dim: int, i: Array) -> Any:
     return xp.take(a, i.reshape(-1), axis=d) if made is None else made
 
 
-index_select = general(
+index_select = in_own_type(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     _index_select,
-    upcast=False,
     apart="own",
     out_type="selected",
     d_self=lambda g, self_shape, dim, index: g.new_zeros(self_shape).index_add(dim, index, g),
@@ -232,13 +231,11 @@ def add_wide(xp: ArrayModule, target: Array, places: Any, values: Array) -> None
     target[...] = total.astype(target.dtype)
 
 
-index_add = define(
+index_add = in_own_type(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     _index_add,
-    kind="general",
     forms="function method inplace out",
     apart="in place",
-    upcast=False,
     d_self=lambda g: g,
     d_source=lambda g, dim, index, source, alpha: (  # saves source as PyTorch
         (g.index_select(dim, index).reshape(source.shape)) * alpha
@@ -278,12 +275,10 @@ def _index_fill(xp: ArrayModule, a: Array, dim: int, i: Array, value: Array | Sc
     return result
 
 
-index_fill = define(
+index_fill = in_own_type(
     "index_fill(Tensor self, int dim, Tensor index, Operand value) -> Tensor",
     _index_fill,
-    kind="general",
     forms="function method inplace",
-    upcast=False,
     overlap="tensor[mask] = scalar",
     apart=True,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
@@ -337,13 +332,11 @@ def _index_copy(xp: ArrayModule, a: Array, dim: int, i: Array, source: Array) ->
     return result
 
 
-index_copy = define(
+index_copy = in_own_type(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     _index_copy,
-    kind="general",
     forms="function method inplace out",
     apart="first",
-    upcast=False,
     d_self=lambda g, dim, index: g.index_fill(dim, index, 0),
     d_source=lambda g, dim, index, source: g.index_select(dim, index).reshape(source.shape),
     amp="widest",
@@ -434,10 +427,9 @@ def _gather(xp: ArrayModule, a: Array, dim: int, i: Array, sparse_grad: bool) ->
     return a.reshape(-1)[flat].reshape(i.shape)
 
 
-gather = general(
+gather = in_own_type(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     _gather,
-    upcast=False,
     apart=True,
     out_type="same",
     d_self=lambda g, self, dim, index: (  # saves self as PyTorch
@@ -524,11 +516,10 @@ def _unscattered(g: Tensor, size: Shape, dim: int, index: Tensor) -> Any:
     return g.gather(dim, index.unsqueeze(dim)).squeeze(dim)
 
 
-scattered: Op = general(
+scattered: Op = in_own_type(
     "_scattered(Tensor src, int[] size, int dim, Tensor index, bool adds=False) -> Tensor",
     _scattered,
     forms="",
-    upcast=False,
     node="ScatterAddBackward0",
     d_src=lambda g, size, dim, index: _unscattered(g, size, dim, index),
     batch=batching.into_zeros,
@@ -547,13 +538,11 @@ def back_to_source(g: Tensor, dim: int, index: Tensor, src_shape: Sizes, op: str
     return part
 
 
-scatter: Op = define(
+scatter: Op = in_own_type(
     "scatter(Tensor self, int dim, Tensor index, Operand src) -> Tensor",
     _written,
-    kind="general",
     forms="inplace out",
     apart="own in place",
-    upcast=False,
     variant=lambda self, dim, index, src: 0 if hasattr(src, "dtype") else 1,
     d_self=lambda g, dim, index: scatter.function(g, dim, index, 0),
     d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape, "Scatter"),
@@ -563,13 +552,11 @@ scatter: Op = define(
     doc="self[index[i][j]][j] = src[i][j] (for dim=0).",
     out_type="same",
 )
-scatter_add = define(
+scatter_add = in_own_type(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     _increased,
-    kind="general",
     forms="function method inplace out",
     apart="own in place",
-    upcast=False,
     d_self=lambda g: g,
     d_src=lambda g, dim, index, src_shape: back_to_source(g, dim, index, src_shape, "ScatterAdd"),
     batch="along",
@@ -602,10 +589,9 @@ def _take_gradient(g: Tensor, self: Tensor, index: Tensor) -> Any:
     return nothing.put(index, g, True)
 
 
-take = general(
+take = in_own_type(
     "take(Tensor self, Tensor index) -> Tensor",
     _take,
-    upcast=False,
     apart="own",
     out_type="same",
     d_self=_take_gradient,
@@ -636,13 +622,11 @@ def _put_flat(xp: ArrayModule, a: Array, i: Array, source: Array, accumulate: bo
     return result
 
 
-put: Op = define(
+put: Op = in_own_type(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     _put_flat,
-    kind="general",
     forms="function method inplace",
     apart="in place",
-    upcast=False,
     memory="like",
     d_self=lambda g, index, source, accumulate: (  # saves source as PyTorch
         g if accumulate else g.put(index, g.new_zeros(index.shape), False)

@@ -18,7 +18,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape, Sizes
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops import aten_words, batching, named_dims
-from toytorch.ops.define import define, general, pointwise
+from toytorch.ops.define import in_own_type, pointwise
 from toytorch.ops.shaping.copies import MANY
 from toytorch.ops.shaping.rearrange import cat
 
@@ -171,12 +171,11 @@ def raise_index(error: BaseException | str, arrays: Sequence[Array | None]) -> N
         ) from None
 
 
-index = general(
+index = in_own_type(
     "index(Tensor self, Indices indices) -> Tensor",
     _index,
     host_indices=True,
     forms="",
-    upcast=False,
     d_self=lambda g, self_shape, indices: index_backward.function(g, self_shape, indices),
     batch=batching.indexed,
     overload="Tensor",
@@ -279,13 +278,11 @@ def mismatch(values: Array, found: tuple[int, ...]) -> RuntimeError:
     )
 
 
-index_put: Op = define(
+index_put: Op = in_own_type(
     "index_put(Tensor self, Indices indices, Tensor values, bool accumulate=False) -> Tensor",
     _index_put,
     host_indices=True,
-    kind="general",
     forms="function method inplace",
-    upcast=False,
     overlap="tensor[indices] = tensor",
     apart="in place",
     d_self=lambda g, indices, accumulate: (
@@ -311,12 +308,11 @@ def _index_backward(
     return _index_put(xp, zeros, indices, g, True, True)
 
 
-index_backward: Op = general(
+index_backward: Op = in_own_type(
     "_index_backward(Tensor grad, int[] size, Indices indices) -> Tensor",
     _index_backward,
     host_indices=True,
     forms="",
-    upcast=False,
     node="IndexPutBackward0",
     d_grad=lambda g, indices: index.function(g, indices),
     doc="The gradient of `index`: sums at index tensors in zeros of a size.",
@@ -366,12 +362,10 @@ def _masked_fill(xp: ArrayModule, a: Array, mask: Array, value: Array | Scalar) 
     return filled if filled.flags.c_contiguous else filled.copy()
 
 
-masked_fill = define(
+masked_fill = in_own_type(
     "masked_fill(Tensor self, Tensor mask, Operand value) -> Tensor",
     _masked_fill,
-    kind="general",
     forms="function method inplace",
-    upcast=False,
     overlap="tensor[mask] = scalar",
     variant=lambda self, mask, value: 1 if hasattr(value, "dtype") else 0,
     d_self=lambda g, mask: g.masked_fill(mask, 0),
@@ -400,10 +394,9 @@ def _masked_select_gradient(g: Tensor, self: Tensor, mask: Tensor) -> Any:
     return g.new_zeros(shape).masked_scatter(mask.expand(shape), g)
 
 
-masked_select = general(
+masked_select = in_own_type(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
     _masked_select,
-    upcast=False,
     apart="own",
     out_type="same",
     d_self=_masked_select_gradient,
@@ -436,12 +429,10 @@ def _masked_scatter_source(g: Tensor, mask: Tensor, source_shape: Sizes) -> Any:
     return cat.function([picked, rest], 0).reshape(source_shape)
 
 
-masked_scatter = define(
+masked_scatter = in_own_type(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     _masked_scatter,
-    kind="general",
     forms="function method inplace",
-    upcast=False,
     d_self=lambda g, mask: g.masked_fill(mask, 0),
     d_source=_masked_scatter_source,
     doc="Elements of source, in order, wherever the mask is True.",
@@ -478,10 +469,9 @@ def _nonzero(xp: ArrayModule, a: Array) -> Any:
     return with_layout(found, (step, step * len(found)))
 
 
-nonzero = general(
+nonzero = in_own_type(
     "nonzero(Tensor self) -> Tensor",
     _nonzero,
-    upcast=False,
     forms="out",
     apart="own",
     data_dependent=True,

@@ -13,7 +13,7 @@ from toytorch.facts import state
 from toytorch.facts.dtype import dtype, from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import define
+from toytorch.ops.define import general
 from toytorch.ops.indexing.along_dim import back_to_source, check_slices, cut, places
 from toytorch.ops.indexing.by_index import add_at, type_name
 
@@ -216,11 +216,10 @@ def _share(
     return slope
 
 
-scatter_reduce: Op = define(
+scatter_reduce: Op = general(
     "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
     "bool include_self=True) -> Tensor",
     _scatter_reduce,
-    kind="general",
     apart="own in place",
     forms="function method inplace out",
     d_self=_to_self,
@@ -273,11 +272,10 @@ def _index_reduce(
     return _scatter_reduce(xp, a, dim, wide, source, how, include)
 
 
-index_reduce = define(
+index_reduce = general(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
     "bool include_self=True) -> Tensor",
     _index_reduce,
-    kind="general",
     apart="in place",
     forms="function method inplace out",
     d_self=lambda g, self, dim, index, source, reduce, include_self, result: _to_self(

@@ -11,7 +11,7 @@ from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.schema import wrong_argument
 from toytorch.ops.creation.create import put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import in_own_type, public
 from toytorch.ops.shaping.rearrange import _common, cat
 from toytorch.ops.shaping.reshape import need_tensors
 from toytorch.ops.shaping.view import unsafe_viewed
@@ -74,11 +74,10 @@ def _block_gradients(g: Tensor, tensors_shape: Sequence[Sizes]) -> list[Any]:
     return parts
 
 
-block_diag_op = general(
+block_diag_op = in_own_type(
     "block_diag(Tensor[] tensors) -> Tensor",
     _block_diag,
     forms="out",
-    upcast=False,
     d_tensors=_block_gradients,
     doc="Matrices along the diagonal of a larger one.",
 )

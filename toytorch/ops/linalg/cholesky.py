@@ -16,7 +16,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation.create import need_type, put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import decomposition, in_own_type, public
 from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.triangular import solve_with, triangular
 
@@ -68,18 +68,12 @@ def _cholesky_gradient(gs: Any, upper: bool, result0: Any) -> Any:
     return solve_with(lower, solve_with(lower.mH, middle, True), False, False)
 
 
-cholesky_op: Op = general(
+cholesky_op: Op = decomposition(
     "linalg_cholesky_ex(Tensor self, *, bool upper=False) -> (Tensor L, Tensor info)",
     _cholesky,
-    upcast=False,
-    forms="out",
     results=(True, False),
     d_self=_cholesky_gradient,
-    amp="float32",
-    batch="leading",
-    memory="columns",
     doc="L of A = LLᴴ, and where a matrix is not positive definite.",
-    out_type="same",
 )
 
 
@@ -174,10 +168,9 @@ def _factor_share(g: Tensor, input2: Tensor, result: Tensor, upper: bool) -> Any
     return -(input2 @ both if upper else both @ input2)
 
 
-cholesky_solve_op: Op = general(
+cholesky_solve_op: Op = in_own_type(
     "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
     _cholesky_solve,
-    upcast=False,
     holomorphic=False,
     d_self=lambda g, self, input2, upper: cholesky_solve_op.function(g, input2, upper),
     d_input2=_factor_share,
@@ -207,10 +200,9 @@ def _inverse_gradient(g: Tensor, self: Tensor, result: Tensor, upper: bool) -> A
     return -(self @ both) if upper else -(both @ self)
 
 
-cholesky_inverse_op = general(
+cholesky_inverse_op = in_own_type(
     "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
     _cholesky_inverse,
-    upcast=False,
     holomorphic=False,
     d_self=_inverse_gradient,
     amp="float32",

@@ -10,7 +10,7 @@ import numpy as np
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.ops.define import general, public
+from toytorch.ops.define import decomposition, public
 from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.lu import lu_kernel
 from toytorch.ops.linalg.solve import solve_op
@@ -50,17 +50,14 @@ def _det_gradient(g: Tensor, A: Tensor, result: Tensor) -> Any:
     return (u * ((g * phase)[..., None] * others)[..., None, :]) @ vh
 
 
-det_op: Op = general(
+det_op: Op = decomposition(
     "linalg_det(Tensor A) -> Tensor",
     _det,
-    upcast=False,
-    forms="out",
     holomorphic=False,
     d_A=_det_gradient,
     memory="rows",
-    batch="leading",
+    amp="",
     doc="The determinant.",
-    out_type="same",
 )
 
 
@@ -103,17 +100,14 @@ def _slogdet_gradient(gs: Sequence[Tensor], A: Tensor, result0: Tensor) -> Any:
     return solve_op.function(A.mH, share[..., None, None] * checks.identity(A, A.shape[-1]))[0]
 
 
-slogdet_op = general(
+slogdet_op = decomposition(
     "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
     _slogdet,
-    upcast=False,
-    forms="out",
     d_A=_slogdet_gradient,
     results=(True, True),
     memory="rows",
-    batch="leading",
+    amp="",
     doc="The determinant's sign and log |det A|.",
-    out_type="same",
 )
 
 

@@ -13,7 +13,7 @@ from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
-from toytorch.ops.define import general, public, takes_words
+from toytorch.ops.define import in_own_type, public, takes_words
 from toytorch.ops.linalg import norms
 from toytorch.ops.queries import result_type
 
@@ -116,11 +116,10 @@ def _pdist_gradient(g: Tensor, self: Tensor, p: float, result: Tensor) -> Any:
     return norms.row_shares(squared.function(g, n), self, self, p, squared.function(result, n))
 
 
-pdist = general(
+pdist = in_own_type(
     "pdist(Tensor self, float p=2) -> Tensor",
     _pdist,
     forms="function",
-    upcast=False,
     one_backward=True,
     d_self=_pdist_gradient,
     fresh=True,
@@ -147,11 +146,10 @@ def _squared_gradient(g: Tensor) -> Any:
     return (g + g.mT)[rows, columns]
 
 
-squared = general(
+squared = in_own_type(
     "_square_of_pairs(Tensor self, int n) -> Tensor",
     _squared,
     forms="",
-    upcast=False,
     d_self=_squared_gradient,
     fresh=True,
     doc="The symmetric matrix of numbers for all pairs i < j, with zeros on its diagonal.",

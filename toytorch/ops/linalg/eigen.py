@@ -11,7 +11,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
-from toytorch.ops.define import general, public
+from toytorch.ops.define import decomposition, in_own_type, public
 from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.solve import solve_op
 from toytorch.ops.linalg.svd import differences, need_free_phase
@@ -50,17 +50,11 @@ def _eigh_gradient(gs: Sequence[Tensor], result0: Tensor, result1: Tensor) -> An
     return v @ off @ v.mH
 
 
-eigh_op: Op = general(
+eigh_op: Op = decomposition(
     "linalg_eigh(Tensor A, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
     _eigh,
-    upcast=False,
-    forms="out",
     results=(True, True),
     d_A=_eigh_gradient,
-    amp="float32",
-    batch="leading",
-    memory="columns",
-    out_type="same",
     doc="Eigenvalues in rising order, and vectors, of a Hermitian matrix.",
 )
 
@@ -94,19 +88,15 @@ def _eigvalsh_gradient(g: Tensor, self: Tensor, UPLO: str) -> Any:
     return (v * g.unsqueeze(-2)) @ v.mH
 
 
-eigvalsh = general(
+eigvalsh = decomposition(
     "linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor",
     _eigvalsh,
-    upcast=False,
     forms="function out",
     holomorphic=False,
     d_self=_eigvalsh_gradient,
     node="LinalgEighBackward0",
     memory="rows",
-    amp="float32",
-    batch="leading",
     doc="Eigenvalues of Hermitian matrices, in rising order.",
-    out_type="same",
 )
 
 
@@ -149,15 +139,13 @@ def _eig_gradient(gs: Sequence[Tensor], result0: Tensor, result1: Tensor) -> Any
     return solve_op.function(v.mH, middle @ v.mH)[0]
 
 
-eig_op = general(
+eig_op = decomposition(
     "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
     _eig,
-    upcast=False,
-    forms="out",
     results=(True, True),
     d_self=_eig_gradient,
-    amp="float32",
-    memory="columns",
+    batch="",
+    out_type="",
     doc="Eigenvalues and vectors, always complex.",
 )
 
@@ -184,10 +172,9 @@ def _eigvals_gradient(g: Tensor, self: Tensor) -> Any:
     return solve_op.function(v.mH, g.diag_embed() @ v.mH)[0]
 
 
-eigvals = general(
+eigvals = in_own_type(
     "linalg_eigvals(Tensor self) -> Tensor",
     _eigvals,
-    upcast=False,
     forms="function out",
     holomorphic=False,
     d_self=_eigvals_gradient,

@@ -17,7 +17,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import int32
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import general, public, underived, underived_parts
+from toytorch.ops.define import decomposition, public, underived, underived_parts
 from toytorch.ops.linalg import checks
 
 ALPHA = (1 + 17**0.5) / 8  # keeps the growth of elements smallest
@@ -106,18 +106,16 @@ def _ldl_factor(xp: ArrayModule, a: Array, hermitian: bool) -> Any:
     return ld, pivots, info
 
 
-ldl_factor_op = general(
+ldl_factor_op = decomposition(
     "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False) "
     "-> (Tensor LD, Tensor pivots, Tensor info)",
     on_host(_ldl_factor, "one column after the other, each of which decides on the next"),
-    upcast=False,
-    forms="out",
     results=(True, False, False),
     node="NotImplemented",
     d_self=underived_parts("aten::linalg_ldl_factor_ex"),
-    memory="columns",
+    amp="",
+    batch="",
     doc="A = LDLᵀ in one matrix, with its pivots.",
-    out_type="same",
 )
 
 
@@ -209,15 +207,14 @@ def _ldl_solve(xp: ArrayModule, ld: Array, pivots: Array, b: Array, hermitian: b
     return made.reshape(*batch, n, columns)
 
 
-ldl_solve = general(
+ldl_solve = decomposition(
     "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
     on_host(_ldl_solve, "one pivot after the other, of one or two columns"),
-    upcast=False,
     forms="function out",
     node="NotImplemented",
     d_LD=underived("aten::linalg_ldl_solve"),
     d_B=underived("aten::linalg_ldl_solve"),
-    memory="columns",
+    amp="",
+    batch="",
     doc="X of AX = B from A = LDLᵀ.",
-    out_type="same",
 )

@@ -13,7 +13,7 @@ from toytorch.core.write import need_out, refuse_grad
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, contiguous_strides
 from toytorch.ops.creation.create import put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import in_own_type, public
 from toytorch.ops.linalg.checks import LinAlgError, absent, named
 from toytorch.ops.linalg.solve import is_vector
 from toytorch.ops.linalg.svd import pinv_gradient, pinv_op
@@ -188,11 +188,10 @@ def _gradients(gs: Any, a: Any, b: Any) -> tuple[Any, Any]:
     return ga, gb.squeeze(-1) if vector else gb
 
 
-lstsq_op = general(
+lstsq_op = in_own_type(
     "linalg_lstsq(Tensor self, Tensor b, Scalar? rcond=None, *, str? driver=None) -> (Tensor "
     "solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     _lstsq,
-    upcast=False,
     forms="",
     results=(True, True, False, False),
     d_self=lambda gs, self, b, result0: _gradients(gs, self, b)[0],  # saves what PyTorch saves

@@ -21,7 +21,7 @@ from toytorch.facts import state, warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import bfloat16, float16, from_numpy_dtype, int32
 from toytorch.facts.hints import Array, ArrayModule, Sizes
-from toytorch.ops.define import general, public
+from toytorch.ops.define import decomposition, in_own_type, public
 from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.triangular import solve_with, triangular
 from toytorch.ops.shaping.rearrange import cat
@@ -172,16 +172,15 @@ def _lu_gradient(
     return factor_gradient(gs[1], gs[2], p, result1, result2)
 
 
-lu_op = general(
+lu_op = decomposition(
     "linalg_lu(Tensor self, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
     _lu,
-    upcast=False,
-    forms="out",
     results=(False, True, True),
     d_self=_lu_gradient,
     memory="rows",
+    amp="",
+    batch="",
     doc="A = PLU.",
-    out_type="same",
 )
 
 
@@ -212,17 +211,15 @@ def _lu_factor_gradient(gs: Any, pivot: bool, result0: Tensor, result1: Tensor) 
     return factor_gradient(gs[0][..., :k].tril(-1), gs[0][..., :k, :].triu(), p, lower, upper)
 
 
-lu_factor_op = general(
+lu_factor_op = decomposition(
     "linalg_lu_factor_ex(Tensor self, *, bool pivot=True) "
     "-> (Tensor LU, Tensor pivots, Tensor info)",
     _lu_factor,
-    upcast=False,
-    forms="out",
     results=(True, False, False),
     d_self=_lu_factor_gradient,
-    memory="columns",
+    amp="",
+    batch="",
     doc="L and U of A = PLU in one matrix, the row exchanges, and where U has a zero.",
-    out_type="same",
 )
 
 
@@ -296,11 +293,10 @@ def _lu_unpack_gradient(gs: Sequence[Tensor], LU_data_shape: Sizes, unpack_data:
     return gl + gu
 
 
-lu_unpack_op = general(
+lu_unpack_op = in_own_type(
     "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) "
     "-> (Tensor P, Tensor L, Tensor U)",
     _lu_unpack,
-    upcast=False,
     forms="out",
     results=(False, True, True),
     d_LU_data=_lu_unpack_gradient,
@@ -374,11 +370,10 @@ def _lu_solve_gradient(
     return (ga @ upper.mH).tril(-1) + (lower.mH @ ga).triu()
 
 
-lu_solve_op: Op = general(
+lu_solve_op: Op = in_own_type(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) "
     "-> Tensor",
     _lu_solve,
-    upcast=False,
     forms="function out",
     holomorphic=False,
     d_LU=_lu_solve_gradient,

@@ -17,7 +17,7 @@ from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
 from toytorch.kernels.tiled_product import FEWEST_OF_STACKS, fewest
 from toytorch.ops import batching, flops, named_dims
-from toytorch.ops.define import general
+from toytorch.ops.define import general, in_own_type, internal
 from toytorch.ops.shaping.rearrange import _common
 from toytorch.ops.shaping.view import _expand
 
@@ -309,10 +309,9 @@ def _outer(xp: ArrayModule, a: Array, b: Array) -> Any:
     return xp.multiply(a[:, None], b[None, :]) if made is None else made
 
 
-outer = general(
+outer = in_own_type(
     "outer(Tensor self, Tensor vec2) -> Tensor",
     _outer,
-    upcast=False,
     d_self=lambda g, vec2: g.mv(vec2.to(g.dtype)),
     d_vec2=lambda g, self: g.t().mv(self.to(g.dtype)),
     node="MulBackward0",
@@ -488,10 +487,9 @@ def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
     return product
 
 
-linear = general(
+linear = internal(
     "linear(Tensor bias, Tensor self, Tensor weight) -> Tensor",
     _linear,
-    forms="",
     node="AddmmBackward0",
     on_card="addmm self mat1 mat2",
     d_self="mm(g, weight)",

@@ -15,7 +15,7 @@ from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, DType, Ints, Sizes
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import need_type, put_out
-from toytorch.ops.define import general, pointwise, public
+from toytorch.ops.define import general, in_own_type, pointwise, public
 from toytorch.ops.linalg.checks import need_square
 from toytorch.ops.linalg.matmul import kinds, same_scalar_type
 from toytorch.ops.linalg.solve import inv_op
@@ -317,10 +317,9 @@ def _second_shares(
     return x2 * w.sum(-2).unsqueeze(-1) - w.mT @ x1
 
 
-cdist_op: Op = general(
+cdist_op: Op = in_own_type(
     "cdist(Tensor x1, Tensor x2, float p, int compute_mode) -> Tensor",
     _cdist,
-    upcast=False,
     forms="",
     d_x1=_first_shares,
     d_x2=_second_shares,

@@ -20,7 +20,7 @@ from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
-from toytorch.ops.define import general, on_tensors, public
+from toytorch.ops.define import general, in_own_type, on_tensors, public
 from toytorch.ops.linalg.checks import identity, need_square
 from toytorch.ops.linalg.matmul import (
     _bmm,
@@ -179,11 +179,10 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
     return product if half is None else product.astype(half)
 
 
-addr: Op = general(
+addr: Op = in_own_type(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addr,
     forms="function method inplace out",
-    upcast=False,
     apart="partly",
     memory="like",
     d_self=lambda g, beta: scaled(g, beta),

@@ -8,7 +8,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.hints import Array, ArrayModule, Sizes
-from toytorch.ops.define import general, on_tensors, public
+from toytorch.ops.define import decomposition, on_tensors, public
 from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.triangular import solve_with
 from toytorch.ops.shaping.rearrange import cat
@@ -59,18 +59,12 @@ def _qr_gradient(gs: Any, self_shape: Sizes, mode: str, result0: Any, result1: A
     return cat.function([left, result0 @ g_right], -1)
 
 
-qr_op = general(
+qr_op = decomposition(
     "linalg_qr(Tensor self, str mode='reduced') -> (Tensor Q, Tensor R)",
     _qr,
-    upcast=False,
-    forms="out",
     results=(True, True),
     d_self=_qr_gradient,
-    amp="float32",
-    batch="leading",
-    memory="columns",
     doc="A = QR with orthonormal columns and a triangle.",
-    out_type="same",
 )
 
 
@@ -114,16 +108,14 @@ def _no_gradient(gs: Any) -> Any:
     raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
 
 
-geqrf_op = general(
+geqrf_op = decomposition(
     "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
     _geqrf,
-    upcast=False,
-    forms="out",
     results=(True, True),
     d_self=_no_gradient,
     of_reals="geqrf",
-    amp="float32",
-    memory="columns",
+    batch="",
+    out_type="",
     doc="R and the reflections of Q, as LAPACK stores them.",
 )
 
@@ -235,10 +227,9 @@ def _start(a: Any) -> Any:
     return checks.identity(a, *a.shape[-2:]).expand(a.shape)
 
 
-householder_op = general(
+householder_op = decomposition(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
     _householder,
-    upcast=False,
     forms="function out",
     words={"input2": "tau"},
     holomorphic=False,
@@ -246,8 +237,8 @@ householder_op = general(
         chain_gradients(g, input, tau, _start(input), False)[0]
     ),
     d_tau=lambda g, input, tau, result: chain_gradients(g, input, tau, _start(input), False)[1],
-    amp="float32",
-    memory="columns",
+    batch="",
+    out_type="",
     doc="The first columns of a product of reflections I - τᵢvᵢvᵢᴴ (LAPACK's orgqr).",
 )
 on_tensors(orgqr=householder_op.function)
@@ -298,12 +289,10 @@ def _ormqr_gradients(g: Any, a: Any, tau: Any, c: Any, left: bool, transpose: bo
     return ga, gt, gc.mH
 
 
-ormqr: Op = general(
+ormqr: Op = decomposition(
     "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) "
     "-> Tensor",
     _ormqr,
-    upcast=False,
-    out_type="same",
     holomorphic=False,
     d_self=lambda g, self, input2, input3, left, transpose, result: _ormqr_gradients(
         g, self, input2, input3, left, transpose
@@ -314,7 +303,7 @@ ormqr: Op = general(
     d_input3=lambda g, self, input2, left, transpose: ormqr.function(
         self, input2, g, left, not transpose
     ),
-    amp="float32",
-    memory="columns",
+    forms=None,
+    batch="",
     doc="C multiplied by the Q of a QR factorisation that is stored as reflections.",
 )

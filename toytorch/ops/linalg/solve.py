@@ -15,7 +15,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import need_type, put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import decomposition, in_own_type, public
 from toytorch.ops.linalg import checks
 from toytorch.ops.linalg.lu import lu_kernel, order_of
 from toytorch.ops.linalg.triangular import triangular
@@ -96,10 +96,9 @@ def _matrix_share(
     return -(gb @ result0.mH) if left else -(result0.mH @ gb)
 
 
-solve_op: Op = general(
+solve_op: Op = in_own_type(
     "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True) -> (Tensor result, Tensor info)",
     _solve,
-    upcast=False,
     forms="out",
     results=(True, False),
     d_A=_matrix_share,
@@ -150,18 +149,12 @@ def _inv(xp: ArrayModule, a: Array) -> Any:
         return _system(xp, a, xp.eye(a.shape[-1], dtype=a.dtype))
 
 
-inv_op = general(
+inv_op = decomposition(
     "linalg_inv_ex(Tensor A) -> (Tensor inverse, Tensor info)",
     _inv,
-    upcast=False,
-    forms="out",
     results=(True, False),
     d_A=lambda gs, result0: -(result0.mH @ (gs[0] @ result0.mH)),
-    amp="float32",
-    batch="leading",
-    memory="columns",
     doc="The inverse, and where a matrix has none.",
-    out_type="same",
 )
 
 

@@ -15,7 +15,7 @@ from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Fn, Sizes
 from toytorch.ops.creation.create import need_type, put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import decomposition, in_own_type, public
 from toytorch.ops.linalg import checks
 
 NO_END = (
@@ -131,18 +131,12 @@ def _svd_gradient(
     return svd_gradient(gs[0][..., :k], gs[1], gs[2][..., :k, :], u, result1, vh)
 
 
-svd_op: Op = general(
+svd_op: Op = decomposition(
     "linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)",
     _svd,
-    upcast=False,
-    forms="out",
     results=(True, True, True),
     d_A=_svd_gradient,
-    amp="float32",
-    batch="leading",
-    memory="columns",
     doc="A = USVᴴ with unitary U and V and S ≥ 0 in falling order.",
-    out_type="same",
 )
 
 
@@ -179,19 +173,14 @@ def _svdvals_gradient(g: Tensor, A: Tensor) -> Any:
     return (u * g.unsqueeze(-2)) @ vh
 
 
-svdvals_op: Op = general(
+svdvals_op: Op = decomposition(
     "linalg_svdvals(Tensor A) -> Tensor",
     _svdvals,
-    upcast=False,
-    forms="out",
     holomorphic=False,
     d_A=_svdvals_gradient,
     node="LinalgSvdBackward0",
-    amp="float32",
-    batch="leading",
     memory="rows",
     doc="The singular values in falling order.",
-    out_type="same",
 )
 
 
@@ -294,11 +283,10 @@ def pinv_gradient(g: Tensor, a: Tensor, p: Tensor) -> Any:
     return -(k @ p).mH + (gh - a @ k) @ p @ ph + pk - (pk @ p) @ a
 
 
-pinv_op = general(
+pinv_op = in_own_type(
     "linalg_pinv(Tensor self, Operand? atol=None, Operand? rtol=None, bool hermitian=False) "
     "-> Tensor",
     _pinv,
-    upcast=False,
     forms="out",
     holomorphic=False,
     d_self=lambda g, self, result: pinv_gradient(g, self, result),
@@ -368,14 +356,13 @@ def _matrix_rank(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     return (s > tolerance(xp, s, a.shape, atol, rtol)[..., None]).sum(-1)
 
 
-matrix_rank_op = general(
+matrix_rank_op = decomposition(
     "linalg_matrix_rank(Tensor self, Operand? atol=None, Operand? rtol=None, bool hermitian=False)"
     " -> Tensor",
     _matrix_rank,
-    upcast=False,
     memory="rows",
-    forms="out",
-    amp="float32",
+    batch="",
+    out_type="",
     doc="How many singular values are not 0.",
 )
 

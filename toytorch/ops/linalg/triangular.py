@@ -14,7 +14,7 @@ from toytorch.facts.composed import cast_to
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation.create import put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import decomposition, in_own_type, public
 from toytorch.ops.linalg.checks import BLOCK, named, need_fit, need_kernel
 
 
@@ -86,28 +86,26 @@ def _triangular_gradient(
     return -(ga.triu(skip) if upper else ga.tril(-skip))
 
 
-solve_triangular_op: Op = general(
+solve_triangular_op: Op = decomposition(
     "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, "
     "bool unitriangular=False) -> Tensor",
     _solve_triangular,
-    upcast=False,
     forms="function out",
     holomorphic=False,
     d_self=_triangular_gradient,
     d_B=lambda g, self, upper, left, unitriangular: solve_with(
         self.mH, g, not upper, left, unitriangular
     ),
-    memory="columns",
-    out_type="same",
+    amp="",
+    batch="",
     doc="X of AX = B (or XA = B), where only a triangle of A counts.",
 )
 
-copied_coefficient = general(
+copied_coefficient = in_own_type(
     "triangular_solve.coefficient(Tensor A, Tensor b) -> Tensor",
     lambda xp, a, b: xp.broadcast_to(
         a, (*broadcast_pair(a.shape[:-2], b.shape[:-2]), *a.shape[-2:])
     ).copy(),
-    upcast=False,
     forms="",
     d_A=lambda g: g,
     d_b=lambda g, b_shape: g.new_zeros(b_shape),  # PyTorch has one node for both results

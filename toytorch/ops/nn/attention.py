@@ -19,7 +19,7 @@ from toytorch.facts.dtype import IN_C, bfloat16, float16, float32, float64
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.at_once import taken
-from toytorch.ops.define import general, public, reduction, tensor_first
+from toytorch.ops.define import internal, public, reduction, tensor_first
 from toytorch.ops.indexing.by_index import where
 from toytorch.ops.nn.dropout import dropout
 from toytorch.ops.nn.windows import sizes_text
@@ -163,12 +163,11 @@ def _flash_backward(
     return tuple(share.astype(q.dtype, copy=False) for share in shares)
 
 
-flash_backward = general(
+flash_backward = internal(
     "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, "
     "Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, "
     "Tensor? attn_mask=None, float? scale=None) -> (Tensor, Tensor, Tensor)",
     _flash_backward,
-    forms="",
     results=(False, False, False),
     halves="halves attention_backward",
     doc="The gradients of q, k and v, block by block; those of these go by `attention_shares`.",
@@ -232,12 +231,11 @@ def _gradient(k: int) -> Any:
     return gradient
 
 
-flash_attention = general(
+flash_attention = internal(
     "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, "
     "float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) "
     "-> (Tensor output, Tensor logsumexp)",
     _flash,
-    forms="",
     results=(True, False),
     d_query=_gradient(0),
     d_key=_gradient(1),

@@ -21,7 +21,7 @@ from toytorch.facts.dtype import IN_C, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Fn, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.ops import flops
-from toytorch.ops.define import general, public, takes_words
+from toytorch.ops.define import general, internal, public, takes_words
 from toytorch.ops.linalg.matmul import kinds, same_scalar_type
 from toytorch.ops.nn.conv_arrays import (
     conv_arrays,
@@ -206,11 +206,10 @@ def _weight_gradient(
     return weight_arrays(xp, x, g, kernel, stride, padding, dilation, groups)
 
 
-weight_gradient: Op = general(
+weight_gradient: Op = internal(
     "convolution_backward(Tensor input, Tensor grad_output, int[] kernel_size, int[] stride, "
     "int[] padding, int[] dilation, int groups) -> Tensor",
     _weight_gradient,
-    forms="",
     d_input=lambda g, input_shape, grad_output, stride, padding, dilation, groups: (
         gradient_of_input(grad_output, input_shape, g, stride, padding, dilation, False, groups)
     ),

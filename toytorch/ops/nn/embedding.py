@@ -17,7 +17,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.node import Node, lost_class
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import general, public, watched
+from toytorch.ops.define import in_own_type, internal, public, watched
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.sparse.create import sparse_coo_tensor
 
@@ -104,24 +104,22 @@ def _frequencies(indices: Any) -> Any:
     return counts[inverse]
 
 
-embedding_record: Op = general(
+embedding_record: Op = in_own_type(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
     "bool sparse=False) -> Tensor",
     _embedding,
     forms="function",
     on_card="_index_select self index",
-    upcast=False,
     d_weight=lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq, sparse: (
         sparse_backward if sparse else dense_backward.function
     )(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq),
     fresh=True,
     doc="The rows of a table that indices name.",
 )
-dense_backward: Op = general(
+dense_backward: Op = internal(
     "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, "
     "int padding_idx, bool scale_grad_by_freq) -> Tensor",
     _embedding_backward,
-    forms="",
     d_grad_output=_embedding_backward_gradient,
     fresh=True,
     halves="halves embedding_dense_backward",
@@ -362,12 +360,11 @@ def _of_table(
 
 
 MEAN, MAXIMUM = 1, 2
-bags_record: Op = general(
+bags_record: Op = internal(
     "_embedding_bag(Tensor weight, Tensor indices, Tensor which, Tensor sizes, Tensor? scales, "
     "Tensor? shares, int mode, bool scale_grad_by_freq, bool sparse, int padding_idx) -> "
     "(Tensor output, Tensor firsts)",
     _bags,
-    forms="",
     results=(True, False),
     d_weight=_of_table,
     d_scales=lambda gs, weight, indices, which, sizes, mode, padding_idx, result1: (

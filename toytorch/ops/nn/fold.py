@@ -12,7 +12,7 @@ from toytorch.core.op import Op
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import general
+from toytorch.ops.define import in_own_type, internal
 from toytorch.ops.nn.conv_arrays import add_columns
 from toytorch.ops.nn.windows import inner, padded, sizes_text, taps, windows
 
@@ -105,21 +105,19 @@ def _col2im(
     return xp.ascontiguousarray(inner(wide, padding)).reshape(*a.shape[:-2], channels, *size)
 
 
-im2col: Op = general(
+im2col: Op = internal(
     "im2col(Tensor self, int[] kernel_size, int[] dilation, int[] padding, int[] stride) -> Tensor",
     _im2col,
-    forms="",
     node="Im2ColBackward0",
     d_self=lambda g, self_shape, kernel_size, dilation, padding, stride: col2im.function(
         g, tuple(self_shape[-2:]), kernel_size, dilation, padding, stride
     ),
     doc="All windows of images (B, C, H, W) as columns (B, C·KH·KW, P).",
 )
-col2im: Op = general(
+col2im: Op = internal(
     "col2im(Tensor self, int[] output_size, int[] kernel_size, int[] dilation, int[] padding, "
     "int[] stride) -> Tensor",
     _col2im,
-    forms="",
     node="Col2ImBackward0",
     d_self=lambda g, kernel_size, dilation, padding, stride: im2col.function(
         g, kernel_size, dilation, padding, stride
@@ -178,20 +176,18 @@ def _pixel_unshuffle(xp: ArrayModule, a: Array, r: int) -> Any:
     return _fresh(parts.transpose(order).reshape(*lead, c * r * r, h // r, w // r), a)
 
 
-pixel_shuffle: Op = general(
+pixel_shuffle: Op = in_own_type(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
     _pixel_shuffle,
     forms="function",
-    upcast=False,
     memory="format",
     d_self=lambda g, upscale_factor: pixel_unshuffle.function(g, upscale_factor),
     doc="(…, C·r², H, W) as (…, C, H·r, W·r); Shi et al. 2016.",
 )
-pixel_unshuffle: Op = general(
+pixel_unshuffle: Op = in_own_type(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
     _pixel_unshuffle,
     forms="function",
-    upcast=False,
     memory="format",
     d_self=lambda g, downscale_factor: pixel_shuffle.function(g, downscale_factor),
     doc="(…, C, H·r, W·r) as (…, C·r², H, W).",
@@ -217,11 +213,10 @@ def _channel_shuffle(xp: ArrayModule, a: Array, groups: int) -> Any:
     return _fresh(parts.swapaxes(1, 2).reshape(a.shape), a)
 
 
-channel_shuffle: Op = general(
+channel_shuffle: Op = in_own_type(
     "channel_shuffle(Tensor self, int groups) -> Tensor",
     _channel_shuffle,
     forms="function",
-    upcast=False,
     memory="format",
     node="ChannelShuffleBackward0",
     d_self=lambda g, self_shape, groups: channel_shuffle.function(g, self_shape[1] // groups),

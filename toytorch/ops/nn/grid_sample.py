@@ -21,7 +21,7 @@ from toytorch.facts.size import wrap_dim
 from toytorch.ops.at_once import taken
 from toytorch.ops.batching import spread
 from toytorch.ops.creation.ranges import equally_spaced
-from toytorch.ops.define import general
+from toytorch.ops.define import general, internal
 from toytorch.ops.linalg.matmul import stacked
 from toytorch.ops.nn.windows import sizes_text
 
@@ -158,12 +158,11 @@ def _shares_again(k: int) -> Any:
 
 
 BACKWARD = {
-    n: general(
+    n: internal(
         f"grid_sampler_{n}d_backward(Tensor grad_output, Tensor input, Tensor grid, "
         "int interpolation_mode, int padding_mode, bool align_corners, bool[] output_mask) "
         "-> (Tensor, Tensor)",
         _backward,
-        forms="",
         results=(True, True),
         batch=_folded,
         node=f"GridSampler{n}DBackwardBackward0",
@@ -280,10 +279,9 @@ def _affine_grid_backward(xp: ArrayModule, g: Array, size: Shape, align_corners:
     return stacked(xp, base.swapaxes(1, 2), flat).swapaxes(1, 2)
 
 
-affine_grid_backward = general(
+affine_grid_backward = internal(
     "affine_grid_generator_backward(Tensor grad, int[] size, bool align_corners) -> Tensor",
     _affine_grid_backward,
-    forms="",
     d_grad=lambda g, size, align_corners: affine_grid_generator.function(g, size, align_corners),
     doc="The gradient of affine_grid_generator.",
 )

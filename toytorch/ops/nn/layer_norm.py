@@ -16,11 +16,11 @@ from toytorch.facts import state
 from toytorch.facts.device import channels_last as last_format
 from toytorch.facts.device import channels_last_3d as last_volumes
 from toytorch.facts.device import contiguous_format
-from toytorch.facts.hints import Array, ArrayModule, Shape
+from toytorch.facts.hints import Array, ArrayModule, Fn, Shape
 from toytorch.facts.size import wrap_dim
 from toytorch.kernels.memory_format import channels_last
 from toytorch.ops.at_once import at_once, taken
-from toytorch.ops.define import general, public
+from toytorch.ops.define import internal, public
 from toytorch.ops.nn.linear_maps import tied
 from toytorch.ops.nn.normalize import (
     centered,
@@ -188,11 +188,10 @@ def sum_lead(g: Tensor, n: int) -> Any:
     return g.sum(list(range(g.ndim - n))) if g.ndim > n else g
 
 
-native_layer_norm = general(
+native_layer_norm = internal(
     "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
     "float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
     _layer_norm,
-    forms="",
     results=(True, False, False),
     d_input=_layer_norm_input,
     d_weight=_layer_norm_weight,
@@ -255,16 +254,9 @@ def layer_norm_and_statistics(
 
 
 def _group_norm(
-    xp: ArrayModule,
-    a: Array,
-    weight: Array | None,
-    bias: Array | None,
-    n: int,
-    c: int,
-    area: int,
-    group: int,
-    eps: float,
+    xp: ArrayModule, a: Array, weight: Array | None, bias: Array | None, *how: Any
 ) -> Any:
+    n, c, area, group, eps = how
     _check_group(a, c, group, weight, bias)
     need_float("GroupNormKernelImpl", a)
     if a.size != n * c * area:
@@ -313,36 +305,44 @@ def _check_group(a: Array, channels: int, group: int, *parameters: Array | None)
             )
 
 
-def _group_norm_input(
-    gs: Sequence[Tensor],
-    input: Tensor,
-    weight: Tensor | None,
-    N: int,
-    C: int,
-    HxW: int,
-    group: int,
-    eps: float,
-    result1: Tensor,
-    result2: Tensor,
-    work: dict[Any, Any],
-) -> Any:
-    made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
-    if made:
-        return taken(made, 0)
-    g, x, scale, mean, rstd = _wide(gs[0], input, weight, result1, result2)
-    g, rows = g.reshape([N, C, HxW]), [N, group, C // group * HxW]
-    g = (g if scale is None else g * scale.reshape([-1, 1])).reshape(rows)
-    x, mean, rstd = x.reshape(rows), mean.unsqueeze(-1), rstd.unsqueeze(-1)
-    made = through(g, x, mean, rstd, [2], eps)
-    batched = any(t._batches is not None for t in gs)  # of whose examples nothing can be asked
-    if batched or _arrives(gs, 1) or _arrives(gs, 2):  # gradients of the mean, and of rstd
-        if not (batched or _arrives(gs, 0)):  # PyTorch looks at them only beside one of the output
-            return input.new_zeros(input.shape)
-        hat, rstd = standardized(x, mean, rstd, [2], eps)
-        count = max(C // group * HxW, 1)
-        made = made + (gs[1].unsqueeze(-1) - gs[2].unsqueeze(-1) * hat * rstd * rstd) / count
-    made = _narrow(made, input).reshape(input.shape)
-    return made.contiguous(memory_format=last_format) if channels_last(input._array) else made
+def _group_norm_gradient(k: int) -> Fn:
+    """The gradient of the input (0) or of the weight (1)."""
+
+    def gradient(
+        gs: Sequence[Tensor],
+        input: Tensor,
+        weight: Tensor | None,
+        N: int,
+        C: int,
+        HxW: int,
+        group: int,
+        eps: float,
+        result1: Tensor,
+        result2: Tensor,
+        work: dict[Any, Any],
+    ) -> Any:
+        made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
+        if made:
+            return taken(made, k)
+        g, x, scale, mean, rstd = _wide(gs[0], input, weight, result1, result2)
+        g, rows = g.reshape([N, C, HxW]), [N, group, C // group * HxW]
+        x, mean, rstd = x.reshape(rows), mean.unsqueeze(-1), rstd.unsqueeze(-1)
+        if k:
+            hat, _ = standardized(x, mean, rstd, [2], eps)
+            return _narrow((g * hat.reshape([N, C, HxW])).sum([0, 2]), input)
+        g = (g if scale is None else g * scale.reshape([-1, 1])).reshape(rows)
+        made = through(g, x, mean, rstd, [2], eps)
+        batched = any(t._batches is not None for t in gs)  # of whose examples nothing can be asked
+        if batched or _arrives(gs, 1) or _arrives(gs, 2):  # gradients of the mean, and of rstd
+            if not (batched or _arrives(gs, 0)):  # which PyTorch sees only beside one of the output
+                return input.new_zeros(input.shape)
+            hat, rstd = standardized(x, mean, rstd, [2], eps)
+            count = max(C // group * HxW, 1)
+            made = made + (gs[1].unsqueeze(-1) - gs[2].unsqueeze(-1) * hat * rstd * rstd) / count
+        made = _narrow(made, input).reshape(input.shape)
+        return made.contiguous(memory_format=last_format) if channels_last(input._array) else made
+
+    return gradient
 
 
 def _arrives(gs: Sequence[Tensor], k: int) -> bool:
@@ -373,29 +373,6 @@ def _group_norm_at_once(
     return at_once(work, "group_norm_backward", gs[0], input, weight, mean, rstd)
 
 
-def _group_norm_weight(
-    gs: Sequence[Tensor],
-    input: Tensor,
-    weight: Tensor,
-    N: int,
-    C: int,
-    HxW: int,
-    group: int,
-    eps: float,
-    result1: Tensor,
-    result2: Tensor,
-    work: dict[str, Sequence[Tensor | None] | None],
-) -> Any:
-    made = _group_norm_at_once(gs, input, weight, N, C, result1, result2, work)
-    if made:
-        return taken(made, 1)
-    g, x, mean, rstd = _wide(gs[0], input, result1, result2)
-    hat, _ = standardized(
-        x.reshape([N, group, C // group * HxW]), mean.unsqueeze(-1), rstd.unsqueeze(-1), [2], eps
-    )
-    return _narrow((g.reshape([N, C, HxW]) * hat.reshape([N, C, HxW])).sum([0, 2]), input)
-
-
 def _group_norm_bias(
     gs: Sequence[Tensor],
     input: Tensor,
@@ -411,14 +388,13 @@ def _group_norm_bias(
     return taken(made, 2) if made else gs[0].reshape([N, C, HxW]).sum([0, 2])
 
 
-native_group_norm = general(
+native_group_norm = internal(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
     "int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
     _group_norm,
-    forms="",
     results=(True, True, True),
-    d_input=_group_norm_input,
-    d_weight=_group_norm_weight,
+    d_input=_group_norm_gradient(0),
+    d_weight=_group_norm_gradient(1),
     d_bias=_group_norm_bias,
     memory="format",
     doc="Normalisation over groups of channels; Wu and He 2018.",
@@ -447,20 +423,14 @@ def group_norm(
 
 
 def _grouped(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    N: int,
-    C: int,
-    HxW: int,
-    group: int,
-    eps: float,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, *how: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
+    _, C, _, group, _ = how
     if weight is not None or bias is not None or group <= 0:
         parameters = [None if p is None else p._array for p in (weight, bias)]
         _check_group(input._array, C, group, *parameters)
         refuse_mixed(input, weight, bias, whole=True)
-    made, mean, rstd = native_group_norm.function(input, weight, bias, N, C, HxW, group, eps)
+    made, mean, rstd = native_group_norm.function(input, weight, bias, *how)
     if weight is not None or bias is not None:
         refuse_kinds(weight, bias)
     return made, mean, rstd

@@ -18,7 +18,7 @@ from toytorch.backends.base import attempt
 from toytorch.core.op import Op
 from toytorch.facts import state
 from toytorch.facts.hints import ArrayModule
-from toytorch.ops.define import general
+from toytorch.ops.define import internal
 
 if TYPE_CHECKING:
     from toytorch.core.tensor import Tensor
@@ -242,10 +242,9 @@ def picked(places: Any, size: int) -> Map:
     return Map(np.asarray(places, np.int64).reshape(-1, 1), None, size)
 
 
-tied_op: Op = general(
+tied_op: Op = internal(
     "_tied(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, other: a,
-    forms="",
     d_self="g",
     d_other=lambda g, other: g.new_zeros(other.shape),
     doc="The first tensor; the derivative in the other is 0.",

@@ -20,7 +20,7 @@ from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.at_once import at_once
-from toytorch.ops.define import general
+from toytorch.ops.define import in_own_type, internal
 from toytorch.ops.nn.linear_maps import tied
 
 # What is left of a loss per element, in a record's `fused`.
@@ -84,11 +84,10 @@ def _mse_share(g: Tensor, a: Tensor, b: Tensor, reduction: str) -> Any:
     return (g * ((a - b) * as_number(factor, g))).contiguous()  # as PyTorch writes it, in rows
 
 
-mse = general(
+mse = in_own_type(
     "mse_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
     _mse,
     forms="",
-    upcast=False,
     d_self=lambda g, self, target, reduction: _mse_share(g, self, target, reduction),
     d_target=lambda g, self, target, reduction: _mse_share(g, target, self, reduction),
     amp="float32",
@@ -163,12 +162,11 @@ def _likelihoods(
     return loss.reshape(target.shape), scale
 
 
-nll_loss = general(
+nll_loss = internal(
     "nll_loss(Tensor self, Tensor target, Tensor? weight, int ignore_index, str reduction) "
     "-> Tensor",
     _nll,
     on_card="nll_loss_forward self target weight",
-    forms="",
     d_self=lambda g, self, target, weight, ignore_index, reduction: tied(
         nll_backward.function(g, tuple(self.shape), target, weight, ignore_index, reduction), self
     ),
@@ -215,11 +213,10 @@ def _nll_backward(
     return xp.moveaxis(moved, -1, 1)
 
 
-nll_backward: Op = general(
+nll_backward: Op = internal(
     "nll_loss_backward(Tensor grad_output, int[] shape, Tensor target, Tensor? weight, "
     "int ignore_index, str reduction) -> Tensor",
     _nll_backward,
-    forms="",
     d_grad_output=lambda g, target, weight, ignore_index, reduction: nll_loss.function(
         g, target, weight, ignore_index, reduction
     ),

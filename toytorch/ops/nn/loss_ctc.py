@@ -22,7 +22,7 @@ from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.kernel import laid
-from toytorch.ops.define import general
+from toytorch.ops.define import internal
 
 
 def _texts(xp: ArrayModule, targets: Array, lengths: Array, blank: int) -> Any:
@@ -214,13 +214,12 @@ def _ctc_backward(
     return grad * g[None, :, None]
 
 
-ctc_loss: Op = general(
+ctc_loss: Op = internal(
     "_ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, "
     "int blank=0, bool zero_infinity=False) -> Tensor",
     lambda xp, logs, targets, steps, lengths, blank, zero_infinity: _ctc(
         xp, logs, targets, steps, lengths, blank
     ),
-    forms="",
     node="CtcLossBackward0",
     d_log_probs=lambda g, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity: (
         ctc_backward.function(
@@ -230,10 +229,9 @@ ctc_loss: Op = general(
     amp="float32",
     doc="-log of the probability of a text under all its alignments; Graves et al. 2006.",
 )
-ctc_backward: Op = general(
+ctc_backward: Op = internal(
     "_ctc_loss_backward(Tensor grad_output, Tensor log_probs, Tensor targets, Tensor input_lengths,"
     " Tensor target_lengths, int blank, bool zero_infinity) -> Tensor",
     _ctc_backward,
-    forms="",
     doc="The gradient of _ctc_loss, as if log_probs came from log_softmax.",
 )

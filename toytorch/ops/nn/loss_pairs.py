@@ -21,7 +21,7 @@ from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
 from toytorch.ops.at_once import at_once
-from toytorch.ops.define import general, watched
+from toytorch.ops.define import in_own_type, internal, watched
 from toytorch.ops.indexing.by_index import where
 from toytorch.ops.linalg.matmul import kinds
 from toytorch.ops.nn.loss import REDUCED, as_number
@@ -142,10 +142,9 @@ def _loss(
             made = placed(made, x, t)
         return reduced_array(xp, made, rest[-1])
 
-    return general(
+    return internal(
         f"{name}(Tensor self, Tensor target{params}, str reduction='mean') -> Tensor",
         forward,
-        forms="",
         upcast=not first,
         amp="float32",
         checks=(lambda _, args: same_type(*args[:2])) if same else None,
@@ -363,13 +362,12 @@ def _with_logits_target(self: Tensor, weight: Tensor | None, pos_weight: Array |
     return _weighted(log(-self) - pos_weight * log(self), weight)
 
 
-with_logits = general(
+with_logits = in_own_type(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
     "Tensor? pos_weight=None, str reduction='mean') -> Tensor",
     _with_logits,
     forms="",
     amp="float32",
-    upcast=False,
     fused=WITH_LOGITS,
     of_reals="binary_cross_entropy_with_logits",
     doc="binary_cross_entropy of sigmoid(x), without overflow.",
@@ -414,11 +412,10 @@ def _soft_margin(xp: ArrayModule, x: Array, t: Array, reduction: str) -> Any:
     return reduced_array(xp, loss, reduction)
 
 
-soft_margin = general(
+soft_margin = in_own_type(
     "soft_margin_loss(Tensor self, Tensor target, str reduction='mean') -> Tensor",
     _soft_margin,
     forms="",
-    upcast=False,
     amp="float32",
     doc="log(1 + e^{-t·x}) for targets t of 1 and -1.",
     one_backward=True,

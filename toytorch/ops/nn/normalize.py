@@ -25,11 +25,11 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
 from toytorch.facts import dtype as types
 from toytorch.facts import state
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.at_once import at_once, taken
 from toytorch.ops.creation.create import put_out
-from toytorch.ops.define import general, public
+from toytorch.ops.define import in_own_type, internal, public
 from toytorch.ops.indexing.by_index import type_name
 
 
@@ -107,11 +107,10 @@ def through(
     return norm_backward.function(g, x, mean, rstd, tuple(dims), eps)
 
 
-norm_backward: Op = general(
+norm_backward: Op = internal(
     "_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, int[] dim, "
     "float eps) -> Tensor",
     _norm_backward,
-    forms="",
     d_grad_output=lambda g, input, mean, rstd, dim, eps: through(
         g, input, mean, rstd, dim, eps
     ),  # the map is symmetric
@@ -172,9 +171,8 @@ def _batch_norm(
             return found
     compiled, beyond = None, training and x.dtype == np.float32 and overflows(x)
     if not beyond:
-        compiled = _compiled_batch_norm(
-            xp, x, weight, bias, running_mean, running_var, training, momentum, eps
-        )
+        given = weight, bias, running_mean, running_var
+        compiled = _compiled_batch_norm(xp, x, *given, training, momentum, eps)
     if compiled is not None:
         return compiled if half is None else tuple(v.astype(half) for v in compiled)
     x = x.reshape(x.shape[0], x.shape[1], -1) if x.ndim > 2 else x
@@ -188,9 +186,7 @@ def _batch_norm(
         saved = mean.reshape(-1), rstd.reshape(-1)
         scale = rstd
     else:
-        assert (
-            running_mean is not None and running_var is not None
-        )  # asked for by the public function
+        assert running_mean is not None and running_var is not None  # as `refuse_sizes` saw to
         made = x - running_mean.astype(x.dtype).reshape(column)
         scale = 1 / xp.sqrt(running_var.astype(x.dtype) + x.dtype.type(eps)).reshape(column)
         saved = xp.zeros(0, x.dtype), xp.zeros(0, x.dtype)
@@ -201,18 +197,9 @@ def _batch_norm(
     return (made, *saved) if half is None else tuple(v.astype(half) for v in (made, *saved))
 
 
-def _compiled_batch_norm(
-    xp: ArrayModule,
-    x: Any,
-    weight: Array | None,
-    bias: Array | None,
-    running_mean: Array | None,
-    running_var: Array | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> Any:
+def _compiled_batch_norm(xp: ArrayModule, x: Any, *given: Any) -> Any:
     """The same in compiled loops, or None."""
+    weight, bias, running_mean, running_var, training, momentum, eps = given
     kind = x.dtype
     weight, bias = in_kind(weight, kind), in_kind(bias, kind)
     if not training:
@@ -270,71 +257,39 @@ def _statistics(
     return mean.reshape([-1, 1]), rstd.reshape([-1, 1])
 
 
-def _batch_norm_at_once(
-    gs: Sequence[Tensor],
-    input: Tensor,
-    weight: Tensor | None,
-    running_mean: Any,
-    running_var: Any,
-    training: bool,
-    eps: float,
-    result1: Tensor,
-    result2: Tensor,
-    work: dict[Any, Any],
-) -> Any:
-    """All gradients in compiled loops, or None."""
-    if training or "made" in work or state.local.grad or state.local.modes:
-        return at_once(work, "batch_norm_backward", gs[0], input, weight, result1, result2)
-    given = gs[0], input, weight, running_mean, (running_var + eps).rsqrt()
-    return at_once(work, "batch_norm_known_backward", *given)
+def _batch_norm_gradient(k: int) -> Fn:
+    """The gradient of the input (0) or of the weight (1)."""
 
+    def gradient(
+        gs: Sequence[Tensor],
+        input: Tensor,
+        weight: Tensor | None,
+        running_mean: Tensor | None,
+        running_var: Tensor | None,
+        training: bool,
+        eps: float,
+        result1: Tensor,
+        result2: Tensor,
+        work: dict[Any, Any],
+    ) -> Any:
+        name, known = "batch_norm_backward", (result1, result2)
+        running: Any = running_mean, running_var
+        if not (training or "made" in work or state.local.grad or state.local.modes):
+            name, known = "batch_norm_known_backward", (running[0], (running[1] + eps).rsqrt())
+        made = at_once(work, name, gs[0], input, weight, *known)
+        if made:
+            return taken(made, k)
+        x, dims = _channels(input)
+        mean, rstd = _statistics(result1, result2, running[0], running[1], training, eps)
+        g = gs[0].reshape(x.shape)
+        if k:
+            hat = standardized(x, mean, rstd, dims, eps)[0] if training else (x - mean) * rstd
+            return (g * hat).sum(dims)
+        g = g if weight is None else g * weight.reshape([-1, 1]).to(g.dtype)
+        made = through(g, x, mean, rstd, dims, eps) if training else g * rstd.to(g.dtype)
+        return made.reshape(input.shape)
 
-def _batch_norm_input(
-    gs: Sequence[Tensor],
-    input: Tensor,
-    weight: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    eps: float,
-    result1: Tensor,
-    result2: Tensor,
-    work: dict[Any, Any],
-) -> Any:
-    made = _batch_norm_at_once(
-        gs, input, weight, running_mean, running_var, training, eps, result1, result2, work
-    )
-    if made:
-        return taken(made, 0)
-    x, dims = _channels(input)
-    mean, rstd = _statistics(result1, result2, running_mean, running_var, training, eps)
-    g = gs[0].reshape(x.shape)
-    g = g if weight is None else g * weight.reshape([-1, 1]).to(g.dtype)
-    made = through(g, x, mean, rstd, dims, eps) if training else g * rstd.to(g.dtype)
-    return made.reshape(input.shape)
-
-
-def _batch_norm_weight(
-    gs: Sequence[Tensor],
-    input: Tensor,
-    weight: Tensor,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    eps: float,
-    result1: Tensor,
-    result2: Tensor,
-    work: dict[str, Sequence[Tensor | None] | None],
-) -> Any:
-    made = _batch_norm_at_once(
-        gs, input, weight, running_mean, running_var, training, eps, result1, result2, work
-    )
-    if made:
-        return taken(made, 1)
-    x, dims = _channels(input)
-    mean, rstd = _statistics(result1, result2, running_mean, running_var, training, eps)
-    hat = standardized(x, mean, rstd, dims, eps)[0] if training else (x - mean) * rstd
-    return (gs[0].reshape(x.shape) * hat).sum(dims)
+    return gradient
 
 
 def _batch_norm_bias(
@@ -352,16 +307,15 @@ def _batch_norm_bias(
     return taken(made, 2) if made else gs[0].sum([0, *range(2, gs[0].ndim)])
 
 
-native_batch_norm = general(
+native_batch_norm = in_own_type(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
     "Tensor? running_var, bool training, float momentum, float eps) "
     "-> (Tensor output, Tensor mean, Tensor rstd)",
     _batch_norm,
     forms="",
-    upcast=False,
     results=(True, False, False),
-    d_input=_batch_norm_input,
-    d_weight=_batch_norm_weight,
+    d_input=_batch_norm_gradient(0),
+    d_weight=_batch_norm_gradient(1),
     d_bias=_batch_norm_bias,
     memory="format",
     doc="Normalisation of channels over a batch; Ioffe and Szegedy 2015. Writes running means.",
@@ -389,10 +343,10 @@ def refuse_kinds(*parameters: Tensor | None) -> None:
             raise RuntimeError(f"expected scalar type {want} but found {got}")
 
 
-def refuse_sizes(channels: int, training: bool, **values: Tensor | None) -> None:
-    """Refuses statistics and parameters that are not one number a channel, and statistics that are
-    missing where they are read."""
-    for name, value in values.items():
+def refuse_sizes(channels: int, training: bool, *values: Tensor | None) -> None:
+    """Refuses statistics and parameters (the two means, weight and bias) that are not one number a
+    channel, and statistics that are missing where they are read."""
+    for name, value in zip(("running_mean", "running_var", "weight", "bias"), values):
         if value is not None and value.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
         if value is None and not training and name.startswith("running"):
@@ -429,14 +383,7 @@ def normalize_batch(
     if not training and not input.numel():  # of nothing, nothing is asked
         return input.clone(), input.new_empty(0), input.new_empty(0)
     refuse_kinds(weight, bias, running_mean, running_var)
-    refuse_sizes(
-        channels,
-        training,
-        running_mean=running_mean,
-        running_var=running_var,
-        weight=weight,
-        bias=bias,
-    )
+    refuse_sizes(channels, training, running_mean, running_var, weight, bias)
     if input._tangents and any(v is not None and v._tangents for v in (running_mean, running_var)):
         raise RuntimeError(
             "batch_norm is not differentiable wrt running_mean and running_var, they cannot have "
@@ -447,35 +394,19 @@ def normalize_batch(
     alike = training and all(v is None or v.dtype is input.dtype for v in given)
     xp = base.of_array(input._array).xp
     if half and not (alike and base.offers(xp, "halves batch_norm") and not state.local.modes):
-        return normalize_half_batch(
-            input, weight, bias, running_mean, running_var, training, momentum, eps
-        )
-    made, mean, rstd = native_batch_norm.function(
-        input, weight, bias, running_mean, running_var, training, momentum, eps
-    )
-    return made, mean, rstd
+        return normalize_half_batch(input, given, training, momentum, eps)
+    return tuple(native_batch_norm.function(input, *given, training, momentum, eps))
 
 
-def normalize_half_batch(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> Any:
+def normalize_half_batch(input: Tensor, tensors: Sequence[Tensor | None], *how: Any) -> Any:
     """The same for 16 bits: sums need more digits, so all is computed in float32."""
-    w, b, m, v = (
-        None if t is None else t.float() for t in (weight, bias, running_mean, running_var)
-    )
-    made, mean, rstd = normalize_batch(input.float(), w, b, m, v, training, momentum, eps)
-    if training:
-        for narrow, new in ((running_mean, m), (running_var, v)):
+    wide: list[Any] = [None if t is None else t.float() for t in tensors]
+    made, mean, rstd = normalize_batch(input.float(), *wide, *how)
+    if how[0]:  # in training
+        for narrow, new in zip(tensors[2:], wide[2:]):
             if narrow is not None and narrow is not new:
                 narrow.copy_(new)
-    given = next((t for t in (weight, bias, running_mean) if t is not None), input)
+    given = next((t for t in tensors[:3] if t is not None), input)
     return made.to(input.dtype), mean.to(given.dtype), rstd.to(given.dtype)
 
 
@@ -573,14 +504,7 @@ def batch_norm(
             wanted = running_mean is not None and running_mean._requires_grad
             if not wanted and not (running_var is not None and running_var._requires_grad):
                 return native_batch_norm.function(input, *given, training, momentum, eps)[0]
-    refuse_sizes(
-        channels,
-        training,
-        running_mean=running_mean,
-        running_var=running_var,
-        weight=weight,
-        bias=bias,
-    )
+    refuse_sizes(channels, training, running_mean, running_var, weight, bias)
     refuse_one_alone(running_mean, running_var)
     for v in (running_mean, running_var):
         if v is not None and v.ndim != 1:

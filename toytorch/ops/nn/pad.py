@@ -15,7 +15,7 @@ from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Fn, Shape, Sizes
-from toytorch.ops.define import general
+from toytorch.ops.define import in_own_type, internal
 from toytorch.ops.nn.linear_maps import Map, apply_all, picked, tied
 from toytorch.ops.nn.windows import sizes_text
 
@@ -58,11 +58,10 @@ def _constant_pad(xp: ArrayModule, a: Array, pad: Shape, value: float) -> Any:
     return made
 
 
-constant_pad_nd: Op = general(
+constant_pad_nd: Op = in_own_type(
     "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
     _constant_pad,
     forms="function",
-    upcast=False,
     memory="",
     d_self=lambda g, pad: constant_pad_nd.function(g, [-p for p in pad], 0),
     doc="The tensor with a border of one value; negative pads cut off.",
@@ -210,19 +209,17 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
             return _unframed(g, _frame(places, tuple(shape), tuple(pad)))
         return apply_all(xp, g, _maps(places, tuple(shape), tuple(pad)), transposed=True)
 
-    share = general(
+    share = internal(
         f"{name}_backward(Tensor grad_output, int[] shape, int[] padding) -> Tensor",
         backward,
-        forms="",
         d_grad_output=lambda g, padding: record.function(g, padding),
         doc=f"The gradient of {name}.",
     )
-    record: Op = general(
+    record: Op = in_own_type(
         f"{name}(Tensor self, int[] padding) -> Tensor",
         forward,
         forms="function",
         node=node,
-        upcast=False,
         d_self=lambda g, self, padding: tied(
             share.function(g, tuple(self.shape), padding), None if places is _around else self
         ),

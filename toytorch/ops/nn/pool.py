@@ -14,10 +14,11 @@ from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.kernels.memory_format import channels_last, in_order
-from toytorch.ops.define import general
+from toytorch.ops.define import general, internal
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn.linear_maps import apply_all, tied
 from toytorch.ops.nn.pool_arrays import (
+    Sides,
     adaptive_max_arrays,
     added_flat,
     average_maps,
@@ -57,22 +58,11 @@ def arguments(
     return window, steps, full(name, "padding", padding, n), full(name, "dilation", dilation, n)
 
 
-def sized(
-    name: str,
-    shape: Sizes,
-    n: int,
-    kernel: Ints,
-    stride: Ints | None,
-    padding: Ints,
-    dilation: Ints,
-    ceil_mode: bool,
-) -> tuple[Any, Any, Any, Any, Any]:
-    """A pool's `arguments`, and the sizes that it makes of images of a shape."""
-    given = [
-        v if v is None or isinstance(v, WHOLE) else tuple(int(i) for i in v)
-        for v in (kernel, stride, padding, dilation)
-    ]
-    found: tuple[Any, Any, Any, Any, Any] = kept_sizes(name, shape, n, *given, ceil_mode)
+def sized(name: str, shape: Sizes, n: int, *how: Ints | None) -> tuple[Any, Any, Any, Any, Any]:
+    """A pool's `arguments`, and the sizes that it makes of images of a shape; `how` is these arguments
+    and whether windows may stick out (ceil_mode)."""
+    given = [v if v is None or isinstance(v, WHOLE) else tuple(int(i) for i in v) for v in how[:4]]
+    found: tuple[Any, Any, Any, Any, Any] = kept_sizes(name, shape, n, *given, how[4])
     return found
 
 
@@ -80,20 +70,12 @@ def sized(
 def kept_sizes(name: str, shape: Sizes, n: int, *given: Any) -> Any:
     """`sized`, once for all calls with these arguments."""
     how = arguments(name, n, *given[:4])
-    return *how, out_sizes(name, shape, n, *how, given[4])
+    return *how, out_sizes(name, shape, n, how, given[4])
 
 
-def out_sizes(
-    name: str,
-    shape: Sizes,
-    n: int,
-    kernel: Shape,
-    stride: Shape,
-    padding: Shape,
-    dilation: Shape,
-    ceil_mode: bool,
-) -> Sizes:
+def out_sizes(name: str, shape: Sizes, n: int, how: tuple[Sizes, ...], ceil_mode: bool) -> Sizes:
     """The sizes a pool makes, or PyTorch's error."""
+    kernel, stride, padding, dilation = how
     if min(kernel) <= 0:
         raise RuntimeError(
             f"kernel size should be greater than zero, but got kernel_size: {list(kernel)}"
@@ -157,7 +139,7 @@ def of_few(
     window, steps, pad, apart, out = sized(name, shape, 2, *how)
     made = "pool of few", "mean" if means else "max", shape, kind, window, steps, pad, apart, out
     if means:
-        return attempt(np, *made, factors(shape[-2:], window, steps, pad, out, *means))
+        return attempt(np, *made, factors((shape[-2:], window, steps, pad, out), *means))
     return attempt(np, *made)
 
 
@@ -194,7 +176,7 @@ def of_volumes(xp: ArrayModule, a: Array, *how: Sizes) -> Any:
     return tuple(v.reshape(*lead, deep, *out) for v in (best, places))
 
 
-def in_rows(a: Array, *how: Any) -> bool:
+def in_rows(a: Array, *how: Ints | None) -> bool:
     """Whether images lie in rows, and a pool's arguments can be looked up."""
     return a.__class__ is np.ndarray and a.flags.c_contiguous and list not in map(type, how)
 
@@ -202,39 +184,20 @@ def in_rows(a: Array, *how: Any) -> bool:
 def _max_pool(n: int) -> Op:
     name = f"max_pool{n}d"
 
-    def forward(
-        xp: ArrayModule,
-        a: Array,
-        kernel: Ints,
-        stride: Ints | None,
-        padding: Ints,
-        dilation: Ints,
-        ceil_mode: bool,
-    ) -> Any:
-        how = kernel, stride, padding, dilation, ceil_mode
+    def forward(xp: ArrayModule, a: Array, *how: Ints | None) -> Any:
         if n == 2 and in_rows(a, *how):
             quick = of_few(name, a.shape, a.dtype.char, how)
             if quick is not None:
                 return quick(a)
-        window, steps, pad, apart, out = sized(name, a.shape, n, *how)
+        shape = sized(name, a.shape, n, *how)
         _need(name, a, "fiu")
-        shape = tuple(window), tuple(steps), tuple(pad), tuple(apart), tuple(out)
         if n == 2:
             return of_planes(xp, a, *shape)
         return tuple(_as(a, v) for v in of_volumes(xp, a, *shape))
 
-    def backward(
-        xp: ArrayModule,
-        g: Array,
-        a: Array,
-        kernel: Ints,
-        stride: Ints | None,
-        padding: Ints,
-        dilation: Ints,
-        ceil_mode: bool,
-        indices: Array,
-    ) -> Any:
-        window, steps, pad, apart = arguments(name, n, kernel, stride, padding, dilation)
+    def backward(xp: ArrayModule, g: Array, a: Array, *how: Any) -> Any:
+        *given, _, indices = how
+        window, steps, pad, apart = arguments(name, n, *given)
         found = (
             attempt(xp, "max_pool_backward", g, indices, a.shape[-2:], window, steps, pad, apart)
             if n == 2
@@ -245,21 +208,19 @@ def _max_pool(n: int) -> Op:
         disjoint = all(s >= d * (k - 1) + 1 for k, s, d in zip(window, steps, apart))
         return _as(a, added_flat(xp, g, indices, a.shape[-n:], disjoint))
 
-    share = general(
+    share = internal(
         f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[] kernel_size, "
         "int[]? stride, int[] padding, int[] dilation, bool ceil_mode, Tensor indices) -> Tensor",
         backward,
-        forms="",
         node=f"MaxPool{n}DWithIndicesBackwardBackward0",
         d_grad_output=lambda g, indices: _picked(g, indices, n),
         d_self=lambda g: g.new_zeros(g.shape),
         doc=f"The gradient of max_pool{n}d.",
     )
-    return general(
+    return internal(
         f"{name}_with_indices(Tensor self, int[] kernel_size, int[]? stride=None, int[] padding=0, "
         "int[] dilation=1, bool ceil_mode=False) -> (Tensor values, Tensor indices)",
         forward,
-        forms="",
         results=(True, False),
         node=f"MaxPool{n}DWithIndicesBackward0",
         d_self=lambda gs, self, kernel_size, stride, padding, dilation, ceil_mode, result1: (
@@ -275,58 +236,38 @@ MAX = {n: _max_pool(n) for n in (2, 3)}
 
 
 @functools.lru_cache(256)
-def factors(
-    sizes: Shape,
-    kernel: Shape,
-    stride: Shape,
-    padding: Shape,
-    out: Shape,
-    include: bool,
-    divisor: int | None,
-) -> Any:
+def factors(sides: Sides, include: bool, divisor: int | None) -> Any:
     """What the sum of each window of an average pool is multiplied with."""
     if divisor is not None:
-        return np.full(out, 1 / divisor)
-    _, counts = average_maps(sizes, kernel, stride, padding, out, include)
-    return 1 / math.prod(np.ix_(*counts))
+        return np.full(sides[4], 1 / divisor)
+    return 1 / math.prod(np.ix_(*average_maps(sides, include)[1]))
 
 
 @functools.lru_cache(256)
-def average_plan(
-    sizes: Sizes,
-    kernel: Sizes,
-    stride: Sizes,
-    padding: Sizes,
-    out: Sizes,
-    include: bool,
-    divisor: int | None,
-) -> tuple[Any, Any]:
+def average_plan(sides: Sides, include: bool, divisor: int | None) -> tuple[Any, Any]:
     """The maps of an average pool, and what their result is divided by."""
-    maps, counts = average_maps(sizes, kernel, stride, padding, out, include)
+    maps, counts = average_maps(sides, include)
     if divisor is not None:
         return maps, float(divisor)
     return [m._replace(weights=m.weights / c[:, None]) for m, c in zip(maps, counts)], 1.0
 
 
 def means(
-    xp: ArrayModule, a: Array, sides: tuple[Sizes, ...], more: tuple[Any, ...], back: bool = False
+    xp: ArrayModule, a: Array, sides: Sides, more: tuple[Any, ...], back: bool = False
 ) -> Any:
-    """The means of windows, or the gradient that goes `back` from them.
-
-    sides   of the images: their sizes, the windows', steps, padding, the results' sizes
-    more    whether padding counts, and the divisor
-    """
+    """The means of windows, or the gradient that goes `back` from them; `more` is whether padding
+    counts, and the divisor."""
     found = None
     if len(sides[0]) == 2:
-        by = factors(*sides, *more)
+        by = factors(sides, *more)
         kernel, given = ("mean_pool_backward", sides[:4]) if back else ("mean_pool", sides[1:])
         found = attempt(xp, kernel, a, *given, by)
     else:
         kernel = "mean_of_windows_backward" if back else "mean_of_windows"
-        table, to = average_table(*sides, *more), sides[0 if back else 4]
+        table, to = average_table(sides, *more), sides[0 if back else 4]
         found = attempt(xp, kernel, a, table, to, (1,) * len(to))
     if found is None:
-        maps, rest = average_plan(*sides, *more)
+        maps, rest = average_plan(sides, *more)
         found = _as(a, apply_all(xp, a, maps, transposed=back))
         found = found if rest == 1 else found / found.dtype.type(rest)
     return found
@@ -335,19 +276,11 @@ def means(
 def _average_pool(n: int) -> Op:
     name = f"avg_pool{n}d"
 
-    def forward(
-        xp: ArrayModule,
-        a: Array,
-        kernel: Ints,
-        stride: Ints | None,
-        padding: Ints,
-        ceil_mode: bool,
-        *more: Any,
-    ) -> Any:
+    def forward(xp: ArrayModule, a: Array, *given: Any) -> Any:
+        how, more = (*given[:3], 1, given[3]), given[4:]
         include, divisor = more
         if divisor == 0:
             raise RuntimeError("divisor must be not zero")
-        how = kernel, stride, padding, 1, ceil_mode
         if n == 2 and in_rows(a, *how):
             quick = of_few(name, a.shape, a.dtype.char, how, more)
             if quick is not None:
@@ -363,30 +296,20 @@ def _average_pool(n: int) -> Op:
             raise no_kernel(name + "_out_frame" * (n == 3), a.dtype)
         sides = a.shape[-n:], window, steps, pad, out
         if a.dtype.kind == "i":
-            maps, counts = average_maps(*sides, include)
+            maps, counts = average_maps(sides, include)
             shared = xp.asarray(math.prod(np.ix_(*counts))) if divisor is None else divisor
             return xp.trunc(apply_all(xp, a, maps) / shared).astype(a.dtype)
         return means(xp, a, sides, more)
 
-    def backward(
-        xp: ArrayModule,
-        g: Array,
-        shape: Sizes,
-        kernel: Ints,
-        stride: Ints | None,
-        padding: Ints,
-        ceil_mode: bool,
-        *more: Any,
-    ) -> Any:
-        window, steps, pad, _ = arguments(name, n, kernel, stride, padding, 1)
+    def backward(xp: ArrayModule, g: Array, shape: Sizes, *given: Any) -> Any:
+        window, steps, pad, _ = arguments(name, n, given[0], given[1], given[2], 1)
         sides = tuple(shape[-n:]), window, steps, pad, tuple(g.shape[-n:])
-        return means(xp, g, sides, more, back=True)
+        return means(xp, g, sides, given[4:], back=True)
 
-    share = general(
+    share = internal(
         f"{name}_backward(Tensor grad_output, int[] shape, int[] kernel_size, int[]? stride, "
         "int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
         backward,
-        forms="",
         node=f"AvgPool{n}DBackwardBackward0",
         d_grad_output=lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
             record.function(
@@ -429,10 +352,9 @@ AVERAGE = {n: _average_pool(n) for n in (2, 3)}
 
 
 def _put_record(n: int) -> Op:
-    return general(
+    return internal(
         f"_put_flat{n}d(Tensor grad_output, int[] shape, Tensor indices) -> Tensor",
         lambda xp, g, shape, indices: added_flat(xp, g, indices, shape),
-        forms="",
         d_grad_output=lambda g, indices: _picked(g, indices, n),
         doc="Elements added at flat places of zero images.",
     )
@@ -450,10 +372,9 @@ def _adaptive_max(n: int) -> Op:
                 return quick(a)
         return adaptive_max_arrays(xp, a, out)
 
-    return general(
+    return internal(
         f"adaptive_max_pool{n}d(Tensor self, int[] output_size) -> (Tensor values, Tensor indices)",
         forward,
-        forms="",
         results=(True, False),
         node=f"AdaptiveMaxPool{n}DBackward0",
         d_self=lambda gs, self, result1: tied(
@@ -486,11 +407,10 @@ def _fractional_max(n: int) -> Op:
                 )
         return fractional_max_arrays(xp, a, kernel, out, samples)
 
-    return general(
+    return internal(
         f"fractional_max_pool{n}d(Tensor self, int[] kernel_size, int[] output_size, "
         "Tensor random_samples) -> (Tensor values, Tensor indices)",
         forward,
-        forms="",
         results=(True, False),
         node=f"FractionalMaxPool{n}DBackward0",
         d_self=lambda gs, self, result1: tied(
@@ -556,10 +476,9 @@ def _max_unpool(n: int) -> Op:
             )
         return put_flat(xp, a, indices, tuple(out), True)
 
-    return general(
+    return internal(
         f"max_unpool{n}d(Tensor self, Tensor indices, int[] output_size) -> Tensor",
         forward,
-        forms="",
         node=f"MaxUnpool{n}DBackward0",
         memory="format" if n == 2 else "rows",
         d_self=lambda g, indices: _picked(g, indices, n),

@@ -15,6 +15,9 @@ from toytorch.backends.base import attempt
 from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.ops.nn.linear_maps import Map
 
+# The sizes of images, of the windows in them, their steps, padding, and the results' sizes.
+Sides = tuple[Sizes, Sizes, Sizes, Sizes, Sizes]
+
 
 def pooled_size(
     size: int, kernel: int, stride: int, pad: int, dilation: int, ceil_mode: bool
@@ -30,26 +33,12 @@ def lowest(kind: np.dtype[Any]) -> Any:
     return -np.inf if kind.kind == "f" else np.iinfo(kind).min
 
 
-def max_arrays(
-    xp: ArrayModule,
-    a: Array,
-    kernel: Shape,
-    stride: Shape,
-    padding: Shape,
-    dilation: Shape,
-    out: Shape,
-) -> tuple[Any, Any]:
-    """The maxima of windows, and their places in the flattened image."""
-    sizes, window, steps, border, apart, made = map(
-        tuple, (a.shape[-len(kernel) :], kernel, stride, padding, dilation, out)
-    )
-    parts, jumps, starts = taps_of(sizes, window, steps, border, apart, made)
-    best, which = largest(
-        xp,
-        [a[seen] for seen, _ in parts],
-        [into for _, into in parts],
-        (*a.shape[: -len(kernel)], *out),
-    )
+def max_arrays(xp: ArrayModule, a: Array, *how: Sizes) -> tuple[Any, Any]:
+    """The maxima of windows, and their places in the flattened image; `how` as of `taps_of`."""
+    n = len(how[0])
+    parts, jumps, starts = taps_of(a.shape[-n:], *map(tuple, how))
+    seen, into = zip(*parts)
+    best, which = largest(xp, [a[part] for part in seen], into, (*a.shape[:-n], *how[-1]))
     places = xp.take(xp.asarray(jumps), which)
     for start in starts:
         places += xp.asarray(start)
@@ -143,24 +132,27 @@ def adaptive_table(sizes: Sizes, out: Sizes) -> Any:
 
 
 @functools.lru_cache(256)
-def average_table(
-    sizes: Sizes,
-    kernel: Sizes,
-    stride: Sizes,
-    padding: Sizes,
-    out: Sizes,
-    include: bool,
-    divisor: int | None,
-) -> Any:
-    """The table of an average pool."""
+def average_spans(sides: Sides, include: bool) -> list[tuple[Any, Any, Any, Any]]:
+    """Along each dimension of an average pool: where windows begin (before the image where padding
+    does), the first and the end of the places that they see, and how many count."""
     spans = []
-    for d, (n, k, s, p, o) in enumerate(zip(sizes, kernel, stride, padding, out)):
+    for n, k, s, p, o in zip(*sides):
         low = np.arange(o) * s - p
         high = np.minimum(low + k, n + p)
         first, end = np.maximum(low, 0), np.minimum(high, n)
-        count = high - low if include else end - first
-        spans.append((first, end, count if divisor is None else 1 if d else divisor))
-    return window_table(*spans)
+        spans.append((low, first, end, high - low if include else np.maximum(end - first, 0)))
+    return spans
+
+
+@functools.lru_cache(256)
+def average_table(sides: Sides, include: bool, divisor: int | None) -> Any:
+    """The table of an average pool."""
+    return window_table(
+        *(
+            (first, end, count if divisor is None else 1 if d else divisor)
+            for d, (_, first, end, count) in enumerate(average_spans(sides, include))
+        )
+    )
 
 
 def bin_places(size: int, out: int) -> Any:
@@ -214,19 +206,14 @@ def put_flat(xp: ArrayModule, g: Array, places: Array, sizes: Sequence[int], dis
 
 
 @functools.lru_cache(256)
-def average_maps(
-    sizes: Shape, kernel: Shape, stride: Shape, padding: Shape, out: Shape, include_pad: bool
-) -> tuple[tuple[Map, ...], tuple[Any, ...]]:
+def average_maps(sides: Sides, include: bool) -> tuple[tuple[Map, ...], tuple[Any, ...]]:
     """For each dimension the sums over its windows, and by how much each is to be divided."""
     maps, counts = [], []
-    for size, k, s, p, o in zip(sizes, kernel, stride, padding, out):
-        low = np.arange(o) * s - p
-        high = np.minimum(low + k, size + p)
-        count = high - low
+    for n, k, (low, _, end, count) in zip(*sides[:2], average_spans(sides, include)):
         places = low[:, None] + np.arange(k)
-        inside = (places >= 0) & (places < np.minimum(high, size)[:, None])
-        maps.append(Map(np.clip(places, 0, max(size - 1, 0)), inside.astype(np.float64), size))
-        counts.append(count if include_pad else inside.sum(1))
+        inside = (places >= 0) & (places < end[:, None])
+        maps.append(Map(np.clip(places, 0, max(n - 1, 0)), inside.astype(np.float64), n))
+        counts.append(count)
     return tuple(maps), tuple(counts)
 
 

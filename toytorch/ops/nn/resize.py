@@ -13,7 +13,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
-from toytorch.ops.define import general, public, takes_words
+from toytorch.ops.define import internal, public, takes_words
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.nn import linear_maps
 from toytorch.ops.nn.linear_maps import apply_all
@@ -85,11 +85,10 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
         return apply_all(xp, g, maps(shape, out, align_corners, scales), transposed=True)
 
     node = "".join(p[:1].upper() + p[1:] for p in re.sub(r"(\d)d", r"\1D", name).split("_"))
-    share = general(
+    share = internal(
         f"{name}_backward(Tensor grad_output, int[] output_size, int[] input_size, "
         "bool align_corners, float[]? scales) -> Tensor",
         backward,
-        forms="",
         memory="format",
         node=f"{node}BackwardBackward0",
         doc=f"The gradient of {name}.",
@@ -97,10 +96,9 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
             g, output_size, align_corners, scales
         ),
     )
-    record: Op = general(
+    record: Op = internal(
         f"{name}(Tensor self, int[] output_size, bool align_corners, float[]? scales) -> Tensor",
         forward,
-        forms="",
         memory="format",
         node=f"{node}Backward0",
         doc=doc,
@@ -183,19 +181,17 @@ def _adaptive_average(n: int) -> Op:
             return made
         return apply_all(xp, g, maps(shape, g.shape[-n:]), transposed=True)
 
-    share = general(
+    share = internal(
         f"_adaptive_avg_pool{n}d_backward(Tensor grad_output, int[] shape) -> Tensor",
         backward,
-        forms="",
         doc=f"The gradient of _adaptive_avg_pool{n}d.",
         d_grad_output=lambda g, grad_output_shape: record.function(
             g, tuple(grad_output_shape[-n:])
         ),
     )
-    record: Op = general(
+    record: Op = internal(
         f"_adaptive_avg_pool{n}d(Tensor self, int[] output_size) -> Tensor",
         forward,
-        forms="",
         node=f"AdaptiveAvgPool{n}DBackward0",
         d_self=lambda g, self: linear_maps.tied(
             share.function(checked_gradient(g, f"adaptive_avg_pool{n}d"), tuple(self.shape)), self

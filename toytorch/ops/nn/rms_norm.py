@@ -14,7 +14,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.ops.at_once import at_once, taken
-from toytorch.ops.define import general, public
+from toytorch.ops.define import internal, public
 from toytorch.ops.nn.layer_norm import check_layer, last_dims, sum_lead
 
 
@@ -68,11 +68,10 @@ def _rstd(x: Tensor, dims: list[int], eps: float) -> Any:
     return (x.pow(2).mean(dims, True) + eps).rsqrt()
 
 
-fused = general(
+fused = internal(
     "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float eps) "
     "-> (Tensor output, Tensor rstd)",
     _rms_norm,
-    forms="",
     node="MulBackward0",
     results=(True, False),
     d_input=_of_input,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.base import attempt, counting, reduced, taken
+from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.facts.size import wrap_dim
@@ -148,26 +149,23 @@ aminmax = reduction(
     out_type="same",
     doc="The smallest and the largest element, over all or one dimension.",
 )
-max_all = reduction(
-    "max(Tensor self) -> Tensor",
-    _all_extreme("max", np.maximum),
-    forms="out",
-    node="MaxBackward1",
-    d_self=_share_ties_of_all,
-    names=named_dims.none,
-    fused="max(self)",
-    doc="The largest element.",
-)
-min_all = reduction(
-    "min(Tensor self) -> Tensor",
-    _all_extreme("min", np.minimum),
-    forms="out",
-    node="MinBackward1",
-    d_self=_share_ties_of_all,
-    names=named_dims.none,
-    fused="min(self)",
-    doc="The smallest element.",
-)
+
+
+def _extreme_of_all(name: str, ufunc: np.ufunc, doc: str) -> Op:
+    return reduction(
+        f"{name}(Tensor self) -> Tensor",
+        _all_extreme(name, ufunc),
+        forms="out",
+        node=f"{name.capitalize()}Backward1",
+        d_self=_share_ties_of_all,
+        names=named_dims.none,
+        fused=f"{name}(self)",
+        doc=f"The {doc} element.",
+    )
+
+
+max_all = _extreme_of_all("max", np.maximum, "largest")
+min_all = _extreme_of_all("min", np.minimum, "smallest")
 
 
 def _with_indices(name: str) -> Any:
@@ -197,28 +195,21 @@ def back_to_place(
     return scattered.function(gs[0], self_shape, dim, result1)
 
 
-max_dim = reduction(
-    "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    _with_indices("max"),
-    forms="method out",
-    results=(True, False),
-    d_self=back_to_place,
-    batch="along",
-    apart="partly",
-    out_type="same",
-    doc="Maximum along a dimension and where it is.",
-)
-min_dim = reduction(
-    "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    _with_indices("min"),
-    forms="method out",
-    results=(True, False),
-    d_self=back_to_place,
-    batch="along",
-    apart="partly",
-    out_type="same",
-    doc="Minimum along a dimension and where it is.",
-)
+def _along(name: str, doc: str) -> Op:
+    return reduction(
+        f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        _with_indices(name),
+        forms="method out",
+        results=(True, False),
+        d_self=back_to_place,
+        batch="along",
+        apart="partly",
+        out_type="same",
+        doc=f"{doc} along a dimension and where it is.",
+    )
+
+
+max_dim, min_dim = _along("max", "Maximum"), _along("min", "Minimum")
 
 
 def _arg(name: str) -> Any:

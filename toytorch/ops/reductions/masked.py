@@ -7,7 +7,6 @@ a product, -∞ for a maximum. What has no such value (mean, variance) also coun
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -77,17 +76,28 @@ def _published(name: str, function: Fn, doc: str) -> Any:
     return public(f"masked.{name}", tensor_first=False)(function)
 
 
+def _reduction(reduce: Fn) -> Any:
+    """The public function of `reduce(input, dim, keepdim, dtype, mask)`, with its name and text."""
+
+    def function(
+        input: Tensor,
+        dim: Ints | None = None,
+        *,
+        keepdim: bool = False,
+        dtype: DType | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        return reduce(input, dim, bool(keepdim), dtype, mask)
+
+    return _published(reduce.__name__, function, reduce.__doc__ or "")
+
+
 # -- sums and products ----------------------------------------------------------------------------
 
 
-@public("masked.sum", tensor_first=False)
+@_reduction
 def sum(
-    input: Tensor,
-    dim: Ints | None = None,
-    *,
-    keepdim: bool = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: Ints | None, keepdim: bool, dtype: DType | None, mask: Tensor | None
 ) -> Tensor:
     """Σ of the elements that the mask shows.
 
@@ -95,26 +105,19 @@ def sum(
     >>> torch.masked.sum(torch.tensor([1., 2., 4.]), mask=torch.tensor([True, False, True]))
     tensor(5.)
     """
-    return _filled(input, mask, 0).sum(
-        _dims(dim, input.ndim), bool(keepdim), dtype=_wide(input, dtype)
-    )
+    return _filled(input, mask, 0).sum(_dims(dim, input.ndim), keepdim, dtype=_wide(input, dtype))
 
 
-@public("masked.prod", tensor_first=False)
+@_reduction
 def prod(
-    input: Tensor,
-    dim: Ints | None = None,
-    *,
-    keepdim: bool = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: Ints | None, keepdim: bool, dtype: DType | None, mask: Tensor | None
 ) -> Tensor:
     """Π of the elements that the mask shows."""
     result = _filled(input, mask, 1).to(_wide(input, dtype))
     if not input.ndim and dim is not None and dim != ():
         return result.prod()  # in memory of its own
     for d in reversed(_dims(dim, input.ndim)):
-        result = result.prod(d, keepdim=bool(keepdim))
+        result = result.prod(d, keepdim=keepdim)
     return result
 
 
@@ -135,20 +138,17 @@ cumsum, cumprod = _running("cumsum", "sum", 0), _running("cumprod", "product", 1
 
 
 def _extreme(name: str, sign: int) -> Any:
-    def function(
-        input: Tensor,
-        dim: int | str | Sequence[int] | None = None,
-        *,
-        keepdim: bool = False,
-        dtype: DType | None = None,
-        mask: Tensor | None = None,
+    def reduce(
+        input: Tensor, dim: Ints | None, keepdim: bool, dtype: DType | None, mask: Tensor | None
     ) -> Tensor:
         filled = _filled(input, mask, _lowest(input.dtype, sign))
         over = dim if name.startswith("arg") else _dims(dim, input.ndim)
-        made = getattr(filled, name)(over, bool(keepdim))
+        made = getattr(filled, name)(over, keepdim)
         return made.to(dtype or input.dtype)  # of places too, as PyTorch
 
-    return _published(name, function, f"`{name}` of the elements that the mask shows.")
+    reduce.__name__ = name
+    reduce.__doc__ = f"`{name}` of the elements that the mask shows."
+    return _reduction(reduce)
 
 
 amax, amin = _extreme("amax", 1), _extreme("amin", -1)
@@ -180,14 +180,9 @@ def median(
 # -- logarithms of sums ---------------------------------------------------------------------------
 
 
-@public("masked.logsumexp", tensor_first=False)
+@_reduction
 def logsumexp(
-    input: Tensor,
-    dim: Ints | None = None,
-    *,
-    keepdim: bool = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: Ints | None, keepdim: bool, dtype: DType | None, mask: Tensor | None
 ) -> Tensor:
     """log Σ eˣ of the elements that the mask shows."""
     filled = _filled(input, mask, _lowest(input.dtype, 1))
@@ -223,14 +218,9 @@ def _shown(input: Tensor, dim: Ints | None, keepdim: bool, mask: Tensor | None) 
     return seen.sum(_dims(dim, input.ndim), keepdim)
 
 
-@public("masked.mean", tensor_first=False)
+@_reduction
 def mean(
-    input: Tensor,
-    dim: Ints | None = None,
-    *,
-    keepdim: bool = False,
-    dtype: DType | None = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: Ints | None, keepdim: bool, dtype: DType | None, mask: Tensor | None
 ) -> Tensor:
     """The mean of the elements that the mask shows; NaN where it shows none."""
     if (dtype or input.dtype).rank < 2:
@@ -239,7 +229,7 @@ def mean(
             f"dtype must be either a floating point or complex dtype. Got: {dtype or input.dtype}"
         )
     total = sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
-    return total / _shown(input, dim, bool(keepdim), mask)
+    return total / _shown(input, dim, keepdim, mask)
 
 
 def _deviation(name: str, what: str, root: bool) -> Any:

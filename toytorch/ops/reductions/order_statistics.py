@@ -14,7 +14,7 @@ from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
-from toytorch.ops.define import general, public
+from toytorch.ops.define import in_own_type, public
 from toytorch.ops.named_results import public_with_names, return_type
 from toytorch.ops.reductions import sort
 from toytorch.ops.reductions.extremes import back_to_place
@@ -35,11 +35,10 @@ def _nanmedian(
     return sort.median_by(xp, a, dim, keepdim, kernel, _middle)
 
 
-nanmedian_dim = general(
+nanmedian_dim = in_own_type(
     "nanmedian.dim(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     _nanmedian,
     results=(True, False),
-    upcast=False,
     forms="method out",
     d_self=back_to_place,
     of_reals="nanmedian",
@@ -57,10 +56,9 @@ def _nanmedian_all(xp: ArrayModule, a: Array) -> Any:
     return _nanmedian(xp, a.reshape(-1), 0, False, "median_cpu")[0]
 
 
-nanmedian_all = general(
+nanmedian_all = in_own_type(
     "nanmedian(Tensor self) -> Tensor",
     _nanmedian_all,
-    upcast=False,
     forms="out",
     d_self=sort.share_equals,
     of_reals="nanmedian",
@@ -119,11 +117,10 @@ def _mode(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
     return values, index.astype(np.int64)
 
 
-mode = general(
+mode = in_own_type(
     "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     _mode,
     results=(True, False),
-    upcast=False,
     d_self=back_to_place,
     of_reals="mode",
     names="reduced",

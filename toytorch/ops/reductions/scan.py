@@ -69,19 +69,27 @@ def _cumsum(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
     return wide_scan(xp.cumsum, a, d, kind)
 
 
-cumsum = general(
-    "cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
-    _cumsum,
-    forms="function method inplace out",
-    d_self=lambda g, dim: g if g.ndim == 0 else g.flip(dim).cumsum(dim).flip(dim),
-    memory="rows",
-    batch="along",
-    names="same",
-    fresh=True,
-    out_type="given",
-    apart="partly",
-    doc="Running sum along a dimension.",
-)
+def _running(name: str, kernel: Fn, what: str, gradient: Fn) -> Op:
+    return general(
+        f"{name}(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
+        kernel,
+        forms="function method inplace out",
+        d_self=gradient,
+        memory="rows",
+        batch="along",
+        names="same",
+        fresh=True,
+        out_type="given",
+        apart="partly",
+        doc=f"Running {what} along a dimension.",
+    )
+
+
+def _cumsum_gradient(g: Tensor, dim: int) -> Any:
+    return g if g.ndim == 0 else g.flip(dim).cumsum(dim).flip(dim)
+
+
+cumsum = _running("cumsum", _cumsum, "sum", _cumsum_gradient)
 
 
 def _cumprod_gradient(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Any:
@@ -103,23 +111,10 @@ def _cumprod_gradient(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Any:
     return cat(parts, dim)
 
 
-cumprod = general(
-    "cumprod(Tensor self, int dim, *, dtype? dtype=None) -> Tensor",
-    _cumprod,
-    forms="function method inplace out",
-    d_self=_cumprod_gradient,
-    memory="rows",
-    batch="along",
-    names="same",
-    fresh=True,
-    out_type="given",
-    apart="partly",
-    doc="Running product along a dimension.",
-)
+cumprod = _running("cumprod", _cumprod, "product", _cumprod_gradient)
 
 
-def _running_extreme(ufunc: np.ufunc) -> Any:
-    name, most = ufunc.__name__, ufunc is np.maximum
+def _running_extreme(name: str, most: bool) -> Op:
 
     def kernel(xp: ArrayModule, a: Array, dim: int) -> Any:
         if not a.size:  # before PyTorch asks which dimension
@@ -142,37 +137,25 @@ def _running_extreme(ufunc: np.ufunc) -> Any:
         new = (a == values) | (xp.isnan(a) if a.dtype.kind == "f" else False)
         return values, accumulate(xp, "maximum", xp.where(new, places, 0), d)
 
-    return kernel
+    return general(
+        f"cum{name[:3]}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+        kernel,
+        results=(True, False),
+        d_self=_put_all,
+        of_reals=f"cum{name[:3]}",
+        memory="rows",
+        out_type="expected",
+        batch="along",
+        names="same",
+        doc=f"Running {name} and where it is.",
+    )
 
 
 def _put_all(gs: Any, self: Any, dim: int, result1: Any) -> Any:
     return scattered.function(gs[0], self.shape, dim, result1, True)
 
 
-cummax = general(
-    "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-    _running_extreme(np.maximum),
-    results=(True, False),
-    d_self=_put_all,
-    of_reals="cummax",
-    memory="rows",
-    out_type="expected",
-    batch="along",
-    names="same",
-    doc="Running maximum and where it is.",
-)
-cummin = general(
-    "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-    _running_extreme(np.minimum),
-    results=(True, False),
-    d_self=_put_all,
-    of_reals="cummin",
-    memory="rows",
-    out_type="expected",
-    batch="along",
-    names="same",
-    doc="Running minimum and where it is.",
-)
+cummax, cummin = _running_extreme("maximum", True), _running_extreme("minimum", False)
 
 
 # -- the logarithm of a running sum ---------------------------------------------------------------

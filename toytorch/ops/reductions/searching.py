@@ -24,7 +24,7 @@ from toytorch.facts.hints import Array, ArrayModule, Fn, Ints, Scalar, Sizes
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
-from toytorch.ops.define import general, public, watched
+from toytorch.ops.define import in_own_type, public, watched
 from toytorch.ops.indexing import by_index
 from toytorch.ops.queries import result_type
 from toytorch.ops.reductions import sort
@@ -163,12 +163,11 @@ def _distinct(name: str, node: str, kernel: Fn) -> Any:
     def refuse(gs: Sequence[Tensor | None]) -> Any:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
-    return general(
+    return in_own_type(
         f"{name}(Tensor self, int? dim=None) -> (Tensor, Tensor, Tensor)",
         kernel,
         results=(True, False, False),
         forms="",
-        upcast=False,
         node=node,
         d_self=refuse,
         data_dependent=True,

@@ -12,7 +12,7 @@ from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
-from toytorch.ops.define import general, underived
+from toytorch.ops.define import in_own_type, underived
 from toytorch.ops.indexing.along_dim import scattered
 from toytorch.ops.reductions.extremes import back_to_place
 
@@ -62,12 +62,11 @@ def _back(gs: Any, self_shape: Sizes, dim: int, result1: Any) -> Any:
     return scattered.function(gs[0], self_shape, dim, result1)
 
 
-sort = general(
+sort = in_own_type(
     "sort(Tensor self, int dim=-1, bool descending=False, bool stable=False) "
     "-> (Tensor values, Tensor indices)",
     _sort,
     results=(True, False),
-    upcast=False,
     d_self=_back,
     memory="kept",
     batch="along",
@@ -143,12 +142,11 @@ def by_rows(a: Array, d: int, places: Callable[[list[Any]], list[int]]) -> Any:
     return np.ascontiguousarray(np.moveaxis(made, -1, d))
 
 
-topk = general(
+topk = in_own_type(
     "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) "
     "-> (Tensor values, Tensor indices)",
     _topk,
     results=(True, False),
-    upcast=False,
     d_self=_back,
     batch="along",
     names="same",
@@ -224,12 +222,11 @@ def selected(row: list[Any], k: int) -> int:
     return place[k]
 
 
-kthvalue = general(
+kthvalue = in_own_type(
     "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
     _kth,
     results=(True, False),
-    upcast=False,
     apart=True,
     out_type="output",
     d_self=back_to_place,
@@ -275,11 +272,10 @@ def _median(xp: ArrayModule, a: Array, dim: int, keepdim: bool, kernel: str = "m
     return median_by(xp, a, dim, keepdim, kernel, _middle)
 
 
-median_dim = general(
+median_dim = in_own_type(
     "median.dim(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     _median,
     results=(True, False),
-    upcast=False,
     forms="method out",
     d_self=back_to_place,
     of_reals="median",
@@ -317,10 +313,9 @@ def share_equals(g: Tensor, self: Tensor, result: Tensor) -> Any:
     return g * mask.to(g.dtype) / mask.sum().to(g.dtype)
 
 
-median = general(
+median = in_own_type(
     "median(Tensor self) -> Tensor",
     _median_all,
-    upcast=False,
     forms="out",
     d_self=share_equals,
     of_reals="median",
@@ -389,11 +384,10 @@ def _searchsorted(
     return xp.asarray(found).reshape(values.shape).astype(kind)
 
 
-searchsorted = general(
+searchsorted = in_own_type(
     "searchsorted(Tensor sorted_sequence, Operand self, *, bool right=False, "
     "bool out_int32=False) -> Tensor",
     _searchsorted,
-    upcast=False,
     forms="out",
     doc="Where values would go in a sorted sequence.",
     out_type="indices",
@@ -428,11 +422,10 @@ def _bincount(xp: ArrayModule, a: Array, weights: Any, minlength: int) -> Any:
     )
 
 
-bincount = general(
+bincount = in_own_type(
     "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
     _bincount,
     forms="function method",
-    upcast=False,
     data_dependent=True,
     node="NotImplemented",
     d_weights=underived("aten::bincount"),

@@ -16,7 +16,7 @@ from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order
 from toytorch.loops.runtime.jit import address_of
 from toytorch.ops import aten_words
-from toytorch.ops.define import define, general
+from toytorch.ops.define import in_own_type
 from toytorch.ops.shaping.view import _expand
 
 if TYPE_CHECKING:
@@ -48,11 +48,10 @@ def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any
     return made if made.strides == a.strides else kept(made, a)
 
 
-clone = general(
+clone = in_own_type(
     "clone(Tensor self, *, memory_format? memory_format=None) -> Tensor",
     _clone,
     forms="function method",
-    upcast=False,
     d_self="g",
     batch="leading",
     names="same",
@@ -92,11 +91,10 @@ def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
     return a.astype(dtype.numpy, order=copy_order(a))
 
 
-cast = general(
+cast = in_own_type(
     "_to_copy(Tensor self, *, dtype dtype) -> Tensor",
     _cast,
     forms="",
-    upcast=False,
     node="ToCopyBackward0",
     d_self=lambda g: g,
     batch="leading",
@@ -149,12 +147,10 @@ def _same_place(self: Tensor, src: Any, non_blocking: bool = False) -> bool:
     return a.shape == b.shape and strides_of(a) == strides_of(b) and address_of(a) == address_of(b)
 
 
-copy = define(
+copy = in_own_type(
     "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     _copy,
-    kind="general",
     forms="inplace",
-    upcast=False,
     across="between",
     overlap=_same_place,
     node="CopyBackwards",
@@ -178,12 +174,10 @@ def _fill(xp: ArrayModule, a: Array, value: Any) -> Any:
     return xp.full(a.shape, as_filling(xp, value, a.dtype, a.size), a.dtype)
 
 
-fill = define(
+fill = in_own_type(
     "fill(Tensor self, Operand value) -> Tensor",
     _fill,
-    kind="general",
     forms="function inplace",
-    upcast=False,
     d_self=lambda g: filled_tensor(g, 0),
     overlap=lambda self, value: not hasattr(value, "dtype"),
     variant=lambda self, value: 3 if hasattr(value, "dtype") else 2,
@@ -193,12 +187,10 @@ fill = define(
     overload=aten_words.number_at(1),
     doc="Every element set to a value.",
 )
-zero = define(
+zero = in_own_type(
     "zero(Tensor self) -> Tensor",
     lambda xp, a: xp.zeros(a.shape, a.dtype),
-    kind="general",
     forms="inplace",
-    upcast=False,
     overlap=True,
     d_self=lambda g: filled_tensor(g, 0),
     names="same",

@@ -11,12 +11,13 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.memory_order import assign, has_channels_last, in_format, kept, row_major
+from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel, promote
 from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.ops import batching, named_dims
-from toytorch.ops.define import general
+from toytorch.ops.define import in_own_type
 from toytorch.ops.shaping.copies import MANY
 
 if TYPE_CHECKING:
@@ -109,11 +110,10 @@ def _cat_gradient(g: Tensor, tensors_shape: Sequence[Sizes], dim: int) -> list[A
     return pieces
 
 
-cat = general(
+cat = in_own_type(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     _cat,
     forms="function out",
-    upcast=False,
     apart=True,
     out_type="joined",
     d_tensors=_cat_gradient,
@@ -153,12 +153,11 @@ def _stack(xp: ArrayModule, tensors: Sequence[Array], dim: int) -> Any:
     return row_major(_joined(xp, [a.reshape(wide) for a in tensors], d))
 
 
-stack = general(
+stack = in_own_type(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     _stack,
     on_card="cat tensors",
     forms="function out",
-    upcast=False,
     apart="views",
     out_type="joined",
     d_tensors=lambda g, dim: list(g.unbind(dim)),
@@ -205,11 +204,10 @@ def _repeat_gradient(g: Tensor, self_shape: Sizes, repeats: Sequence[int]) -> An
     return g.reshape(split).sum(list(range(0, len(split), 2))) if split else g
 
 
-repeat = general(
+repeat = in_own_type(
     "repeat(Tensor self, int... repeats) -> Tensor",
     _repeat,
     forms="method",
-    upcast=False,
     d_self=_repeat_gradient,
     memory="rows",
     batch=batching.repeated,
@@ -233,11 +231,10 @@ def _flip(xp: ArrayModule, a: Array, dims: Sequence[int]) -> Any:
     return row_major(made) if a.__class__ is np.ndarray and a.size >= MANY else made.copy()
 
 
-flip = general(
+flip = in_own_type(
     "flip(Tensor self, int... dims) -> Tensor",
     _flip,
     forms="function method",
-    upcast=False,
     d_self=lambda g, dims: g.flip(dims),
     memory="kept",
     batch="along",
@@ -274,11 +271,10 @@ def _roll(xp: ArrayModule, a: Array, shifts: Ints, dims: Ints) -> Any:
     return made if shift else row_major(a.copy())
 
 
-roll = general(
+roll = in_own_type(
     "roll(Tensor self, int[] shifts, int[] dims=[]) -> Tensor",
     _roll,
     forms="function method",
-    upcast=False,
     d_self=lambda g, shifts, dims: g.roll(
         -shifts if isinstance(shifts, int) else tuple(-s for s in shifts), dims
     ),
@@ -324,11 +320,10 @@ def _interleave_gradient(g: Tensor, self_shape: Shape, repeats: Tensor, dim: Any
     return g.new_zeros(shape).index_add(d, index, g).reshape(self_shape)
 
 
-repeat_interleave = general(
+repeat_interleave = in_own_type(
     "repeat_interleave(Tensor self, Tensor repeats, int? dim=None) -> Tensor",
     _repeat_interleave,
     forms="",
-    upcast=False,
     d_self=_interleave_gradient,
     node="RepeatInterleaveBackward0",
     data_dependent=True,
@@ -342,7 +337,7 @@ def inside(lower: bool, rows: int, columns: int, diagonal: int) -> Array:
     return np.tri(rows, columns, diagonal if lower else diagonal - 1, bool) == lower
 
 
-def _triangle(name: str, lower: bool) -> Any:
+def _triangle(name: str, lower: bool) -> Op:
     def kernel(xp: ArrayModule, a: Array, diagonal: int) -> Any:
         if a.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
@@ -352,37 +347,24 @@ def _triangle(name: str, lower: bool) -> Any:
             return np.where(inside(lower, rows, columns, diagonal), a, np.zeros((), a.dtype))
         return getattr(xp, name)(a, diagonal) if made is None else made
 
-    return kernel
+    record: Op = in_own_type(
+        f"{name}(Tensor self, int diagonal=0) -> Tensor",
+        kernel,
+        forms="function method inplace out",
+        overlap=True,
+        d_self=lambda g, diagonal: record.function(g, diagonal),
+        memory="rows",
+        batch="leading",
+        names="same",
+        fresh=True,
+        doc=f"The {'lower' if lower else 'upper'} triangle; zeros "
+        f"{'above' if lower else 'below'} a diagonal.",
+        out_type="same",
+    )
+    return record
 
 
-tril = general(
-    "tril(Tensor self, int diagonal=0) -> Tensor",
-    _triangle("tril", True),
-    forms="function method inplace out",
-    overlap=True,
-    upcast=False,
-    d_self=lambda g, diagonal: g.tril(diagonal),
-    memory="rows",
-    batch="leading",
-    names="same",
-    fresh=True,
-    doc="The lower triangle; zeros above a diagonal.",
-    out_type="same",
-)
-triu = general(
-    "triu(Tensor self, int diagonal=0) -> Tensor",
-    _triangle("triu", False),
-    forms="function method inplace out",
-    overlap=True,
-    upcast=False,
-    d_self=lambda g, diagonal: g.triu(diagonal),
-    memory="rows",
-    batch="leading",
-    names="same",
-    fresh=True,
-    doc="The upper triangle; zeros below a diagonal.",
-    out_type="same",
-)
+tril, triu = _triangle("tril", True), _triangle("triu", False)
 
 
 def _diag_embed(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) -> Any:
@@ -400,11 +382,10 @@ def _diag_embed(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) ->
     return full
 
 
-diag_embed = general(
+diag_embed = in_own_type(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
     _diag_embed,
     forms="function method",
-    upcast=False,
     d_self=lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2),
     doc="Matrices with the last dimension on a diagonal.",
 )

@@ -10,7 +10,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
-from toytorch.ops.define import general, public
+from toytorch.ops.define import in_own_type, public
 from toytorch.ops.shaping import rearrange, several
 from toytorch.ops.shaping.reshape import PLACES, size_of_chunks, tensor_split
 
@@ -31,19 +31,17 @@ def _joined(gs: Sequence[Tensor], dim: int) -> Any:
 
 # The parts lie in the same memory, but are no views: writing to one does not touch the others'
 # gradients, and nobody checks that it does not touch their values.
-unsafe_split = general(
+unsafe_split = in_own_type(
     "unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]",
     _unsafe_split,
     forms="method",
-    upcast=False,
     d_self=_joined,
     doc="`split`, with parts that may be written to one by one.",
 )
-unsafe_split_with_sizes = general(
+unsafe_split_with_sizes = in_own_type(
     "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
     _unsafe_split,
     forms="method",
-    upcast=False,
     d_self=_joined,
     doc="`split_with_sizes`, with parts that may be written to one by one.",
 )

@@ -13,7 +13,7 @@ from toytorch.facts.hints import Array, ArrayModule, DType, Fn, Sizes
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
-from toytorch.ops.define import general, on_tensors, public, underived, with_words
+from toytorch.ops.define import in_own_type, on_tensors, public, underived, with_words
 from toytorch.ops.elementwise import complex_numbers
 from toytorch.ops.shaping import several, slices, strided, view
 from toytorch.ops.shaping.reshape import expand, split_with_sizes, unbind
@@ -76,11 +76,10 @@ VIEWS = {
 }
 
 
-detached = general(
+detached = in_own_type(
     "_detach_copy(Tensor self) -> Tensor",
     lambda xp, a: xp.array(a, order="C"),
     forms="",
-    upcast=False,
     node="NotImplemented",
     d_self=underived("aten::detach_copy"),
     fresh=True,
@@ -199,11 +198,10 @@ def _slice_scatter(
     return _written(xp, a, src, lambda x: x[place])
 
 
-slice_scatter: Op = general(
+slice_scatter: Op = in_own_type(
     "slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, "
     "int step=1) -> Tensor",
     _slice_scatter,
-    upcast=False,
     d_self=lambda g, src_shape, dim, start, end, step: slice_scatter.function(
         g, g.new_zeros(src_shape), dim, start, end, step
     ),
@@ -220,10 +218,9 @@ def _select_scatter(xp: ArrayModule, a: Array, src: Array, dim: int, index: int)
     return _written(xp, a, src, lambda x: slices._select(xp, x, dim, index))
 
 
-select_scatter: Op = general(
+select_scatter: Op = in_own_type(
     "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
     _select_scatter,
-    upcast=False,
     d_self=lambda g, src_shape, dim, index: select_scatter.function(
         g, g.new_zeros(src_shape), dim, index
     ),
@@ -239,10 +236,9 @@ def _diagonal_scatter(
     return _written(xp, a, src, lambda x: slices._diagonal(xp, x, offset, dim1, dim2))
 
 
-diagonal_scatter: Op = general(
+diagonal_scatter: Op = in_own_type(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     _diagonal_scatter,
-    upcast=False,
     d_self=lambda g, src_shape, offset, dim1, dim2: diagonal_scatter.function(
         g, g.new_zeros(src_shape), offset, dim1, dim2
     ),
@@ -269,11 +265,10 @@ def _inside(self_layout: Any, storage_offset: Any) -> int:
     return 0 if storage_offset is None else int(storage_offset - self_layout[2])
 
 
-as_strided_scatter: Op = general(
+as_strided_scatter: Op = in_own_type(
     "as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, "
     "int? storage_offset=None) -> Tensor",
     _as_strided_scatter,
-    upcast=False,
     d_self=lambda g, self_layout, src_shape, size, stride, storage_offset: g._fill_strided(
         g.new_zeros(src_shape),
         self_layout[0],

@@ -46,40 +46,40 @@ def _frequencies(
     return tensor(values, dtype=kind, device=device, requires_grad=requires_grad)
 
 
-@public("fft.fftfreq", tensor_first=False)
-def fftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    out: Tensor | None = None,
-    dtype: DType | None = None,
-    layout: Layout | None = None,
-    device: str | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """The frequencies of the places of `fft`, for samples d apart.
+def _frequencies_of(transform: str, half: bool, example: str = "") -> Any:
+    """The public function of the frequencies of a transform."""
+    name = f"{transform}freq"
+
+    def function(
+        n: int,
+        d: float = 1.0,
+        *,
+        out: Tensor | None = None,
+        dtype: DType | None = None,
+        layout: Layout | None = None,
+        device: Device = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        made = _frequencies(n, d, half, dtype, device, requires_grad, out)
+        return placed(made, out, f"fft_{name}")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"The frequencies of the places of `{transform}`, for samples d apart.{example}"
+    )
+    return public(f"fft.{name}", tensor_first=False)(function)
+
+
+fftfreq = _frequencies_of(
+    "fft",
+    False,
+    """
 
     >>> fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
-    """
-    made = _frequencies(n, d, False, dtype, device, requires_grad, out)
-    return placed(made, out, "fft_fftfreq")
-
-
-@public("fft.rfftfreq", tensor_first=False)
-def rfftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    out: Tensor | None = None,
-    dtype: DType | None = None,
-    layout: Layout | None = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """The frequencies of the places of `rfft`, for samples d apart."""
-    made = _frequencies(n, d, True, dtype, device, requires_grad, out)
-    return placed(made, out, "fft_rfftfreq")
+    """,
+)
+rfftfreq = _frequencies_of("rfft", True)
 
 
 def _shift(x: Tensor, dim: Ints | None, back: bool) -> Any:

@@ -17,7 +17,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import sparse_coo, strided
 from toytorch.facts.hints import Array, ArrayModule, DType, Layout, Shape, Sizes
-from toytorch.ops.define import define, general
+from toytorch.ops.define import define, in_own_type
 from toytorch.ops.sparse.kernels import kernel, look_up, need_sparse
 
 # -- records --------------------------------------------------------------------------------------
@@ -46,11 +46,10 @@ def _entries(xp: ArrayModule, a: Array, indices: Array) -> Any:
     return look_up(a, indices)
 
 
-entries: Op = general(
+entries: Op = in_own_type(
     "_sparse_entries(Tensor self, Tensor indices) -> Tensor",
     _entries,
     forms="",
-    upcast=False,
     node="IndexBackward0",
     d_self=lambda g, indices, self_shape: construct.function(indices, g, tuple(self_shape)),
     doc="The elements, or blocks of them, at the places that columns of indices name.",
@@ -73,11 +72,10 @@ def _dense_gradient(g: Any, self: Any, masked_grad: bool) -> Any:
     return sparse_mask(g, self.detach().coalesce())
 
 
-dense = general(
+dense = in_own_type(
     "to_dense(Tensor self, bool masked_grad=True) -> Tensor",
     _nothing_dense,
     forms="",
-    upcast=False,
     d_self=_dense_gradient,
     doc="All elements in a dense tensor.",
 )
@@ -111,11 +109,10 @@ sparse = define(
     doc="The non-zero elements by their places.",
 )
 
-coalesced = general(
+coalesced = in_own_type(
     "coalesce(Tensor self) -> Tensor",
     _nothing_dense,
     forms="",
-    upcast=False,
     d_self=lambda g: g,
     doc="The entries in order, those at one place added up.",
 )
@@ -131,11 +128,10 @@ def _at_entries(g: Any, self: Any, shape: Sizes) -> Any:
     return construct.function(wrap(self._array.indices), g, shape, True)
 
 
-stored = general(
+stored = in_own_type(
     "values(Tensor self) -> Tensor",
     _nothing_dense,
     forms="",
-    upcast=False,
     d_self=lambda g, self, self_shape: _at_entries(g, self, tuple(self_shape)),
     doc="The values of a coalesced tensor's entries.",
 )
@@ -161,19 +157,17 @@ def _mask_dense(xp: ArrayModule, a: Array, mask: Array) -> SparseArray:
     return _mask(a, mask)
 
 
-masked = general(
+masked = in_own_type(
     "sparse_mask(Tensor self, Tensor mask) -> Tensor",
     _mask_dense,
     forms="",
-    upcast=False,
     d_self=lambda g, mask: to_dense(sparse_mask(g, mask), masked_grad=False),
     doc="The elements at the places where a sparse mask has entries.",
 )
-masked_sparse = general(
+masked_sparse = in_own_type(
     "sparse_mask.sparse(Tensor self, Tensor mask) -> Tensor",
     _mask_dense,
     forms="",
-    upcast=False,
     d_self=lambda g, mask: sparse_mask(g, mask),
     doc="`sparse_mask` of a sparse tensor.",
 )

@@ -14,7 +14,7 @@ from toytorch.facts.device import strided
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair
-from toytorch.ops.define import general
+from toytorch.ops.define import internal
 from toytorch.ops.linalg.matmul import addmm, check_factors, check_stacks, scaled
 from toytorch.ops.sparse.kernels import is_sparse, kernel, need_sparse
 from toytorch.ops.sparse.layout import joined
@@ -164,11 +164,10 @@ def places_of(operand: Tensor) -> Tensor:
     return mask.coalesce() if mask.is_sparse else mask
 
 
-sparse_addmm = general(
+sparse_addmm = internal(
     "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
     _plain,
-    forms="",
     node="SparseAddmmBackward0",
     d_self=lambda g, beta: scaled(g, beta),
     d_mat1=_left_share,
@@ -186,10 +185,9 @@ def _sampled(a: Any, b: Any, mask: SparseArray | Array) -> SparseArray:
     return mask.with_values(dots.astype(mask.dtype, copy=False))
 
 
-sampled = general(
+sampled = internal(
     "_sampled_mm(Tensor mat1, Tensor mat2, Tensor mask) -> Tensor",
     lambda xp, a, b, mask: _sampled(a, b, mask),
-    forms="",
     d_mat1=lambda g, mat2, mask: g.sparse_mask(mask).mm(mat2.t()),
     d_mat2=lambda g, mat1, mask: g.sparse_mask(mask).t().mm(mat1).t(),
     node="SparseSampledAddmmBackward0",
@@ -197,10 +195,9 @@ sampled = general(
 )
 
 
-sparse_sparse = general(
+sparse_sparse = internal(
     "_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, b: xp.matmul(a, b),
-    forms="",
     node="SparseSparseMatmulBackward0",
     d_self=lambda g, self, other: _at(g.mm(other.t()), self),
     d_other=lambda g, self, other: _at(self.t().mm(g), other),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toytorch.core.op import Op
-from toytorch.ops.define import special_function
+from toytorch.ops.define import of_floats
 from toytorch.ops.elementwise.operand_checks import numbers, one_tensor
 from toytorch.ops.special.error_gamma import by_number
 
@@ -32,14 +32,14 @@ def _i1e_slope(self: Tensor, result: Any) -> Any:
     return (i0e.function(self) - result * (self.sgn() + safe.reciprocal())).masked_fill(zero, 0.5)
 
 
-i0 = special_function(
+i0 = of_floats(
     "i0(Tensor self) -> Tensor",
     formula="bessel_i0(self)",
     checks=numbers("i0_vml_cpu"),
     d_self=lambda g, self: g * i1.function(self),
     doc="The modified Bessel function I₀.",
 )
-i0e: Op = special_function(
+i0e: Op = of_floats(
     "special_i0e(Tensor self) -> Tensor",
     formula="bessel_i0e(self)",
     checks=numbers("i0e_cpu"),
@@ -48,7 +48,7 @@ i0e: Op = special_function(
     node="SpecialI0EBackward0",
     doc="e^{-|x|}·I₀(x).",
 )
-i1: Op = special_function(
+i1: Op = of_floats(
     "special_i1(Tensor self) -> Tensor",
     formula="bessel_i1(self)",
     checks=numbers("i1_cpu"),
@@ -56,7 +56,7 @@ i1: Op = special_function(
     d_self=lambda g, self, result: g * _i1_slope(self, result),
     doc="The modified Bessel function I₁.",
 )
-i1e: Op = special_function(
+i1e: Op = of_floats(
     "special_i1e(Tensor self) -> Tensor",
     formula="bessel_i1e(self)",
     checks=numbers("i1e_cpu"),
@@ -66,7 +66,7 @@ i1e: Op = special_function(
     doc="e^{-|x|}·I₁(x).",
 )
 for _name, _order in (("i0", 0), ("i1", 1)):
-    special_function(
+    of_floats(
         f"special_modified_bessel_{_name}(Tensor self) -> Tensor",
         formula=f"bessel_i{_order}(self)",
         checks=numbers(f"modified_bessel_{_name}_cpu", halves=False),
@@ -79,7 +79,7 @@ for _name, _order in (("i0", 0), ("i1", 1)):
 for _order in (0, 1):
     for _scaled, _prefix, _argument, _factor in ((0, "", "self", ""), (1, "scaled_", "x", "eˣ·")):
         _name = f"{_prefix}modified_bessel_k{_order}"
-        special_function(
+        of_floats(
             f"special_{_name}(Tensor {_argument}) -> Tensor",
             by_number("modified_bessel_k", _order, _scaled),
             checks=numbers(f"{_name}_cpu", halves=False),
@@ -90,14 +90,14 @@ for _order in (0, 1):
 # -- J and Y --------------------------------------------------------------------------------------
 
 for _order in (0, 1):
-    special_function(
+    of_floats(
         f"special_bessel_j{_order}(Tensor self) -> Tensor",
         formula=f"bessel_j{_order}(self)",
         checks=numbers(f"bessel_j{_order}_cpu", halves=False),
         forms="function out",
         doc=f"The Bessel function J{'₀₁'[_order]}.",
     )
-    special_function(
+    of_floats(
         f"special_bessel_y{_order}(Tensor self) -> Tensor",
         by_number("bessel_y", _order),
         checks=numbers(f"bessel_y{_order}_cpu", halves=False),
@@ -106,7 +106,7 @@ for _order in (0, 1):
     )
 
 
-special_function(
+of_floats(
     "special_spherical_bessel_j0(Tensor x) -> Tensor",
     formula="0.0 if isinf(x) else 1.0 if x == 0 else sin(x) / x",
     checks=numbers("spherical_bessel_j0_cpu", halves=False),
@@ -116,7 +116,7 @@ special_function(
 
 # -- Airy's function ------------------------------------------------------------------------------
 
-special_function(
+of_floats(
     "special_airy_ai(Tensor x) -> Tensor",
     by_number("airy"),
     checks=numbers("airy_ai_cpu", halves=False),
@@ -141,7 +141,7 @@ FAMILIES = {  # in the order of their numbers
 for _family, (_name, _doc) in enumerate(FAMILIES.items()):
     for _prefix in ("", "shifted_") if _name.startswith("chebyshev") else ("",):
         _full = f"special_{_prefix}{_name}"
-        special_function(
+        of_floats(
             f"{_full}(Operand x, Operand n) -> Tensor",
             by_number("polynomial", _family, bool(_prefix), wide=True),
             forms="function out",

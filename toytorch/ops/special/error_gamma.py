@@ -19,7 +19,7 @@ from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.loops.formula import Formula, OnePass
 from toytorch.loops.language.functions import FUNCTIONS
-from toytorch.ops.define import public, special_function
+from toytorch.ops.define import of_floats, public
 from toytorch.ops.elementwise.operand_checks import numbers
 
 
@@ -57,7 +57,7 @@ def text() -> Any:
 digamma_array, trigamma_array = FUNCTIONS["digamma"], FUNCTIONS["trigamma"]
 TRIGAMMA = OnePass(Formula("trigamma(self, sin(self * pi))", ("self",)), ("self",))
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
-erf = special_function(
+erf = of_floats(
     "erf(Tensor self) -> Tensor",
     formula="erf(self)",
     checks=numbers("erf_vml_cpu"),
@@ -65,7 +65,7 @@ erf = special_function(
     sparse="entries",
     doc="Error function, 2/√π ∫₀ˣ e^{-t²} dt.",
 )
-erfc = special_function(
+erfc = of_floats(
     "erfc(Tensor self) -> Tensor",
     formula="erfc(self)",
     checks=numbers("erfc_vml_cpu"),
@@ -74,7 +74,7 @@ erfc = special_function(
 )
 
 
-erfinv = special_function(
+erfinv = of_floats(
     "erfinv(Tensor self) -> Tensor",
     formula="erfinv(self)",
     checks=numbers("erfinv_vml_cpu"),
@@ -83,7 +83,7 @@ erfinv = special_function(
     doc="The inverse of erf.",
 )
 
-lgamma = special_function(
+lgamma = of_floats(
     "lgamma(Tensor self) -> Tensor",
     formula="lgamma(self)",
     checks=numbers("lgamma_vml_cpu"),
@@ -92,7 +92,7 @@ lgamma = special_function(
 )
 
 
-digamma = special_function(
+digamma = of_floats(
     "digamma(Tensor self) -> Tensor",
     formula="digamma(self)",
     checks=numbers("digamma"),
@@ -116,7 +116,7 @@ def _polygamma(xp: ArrayModule, a: Array, n: int) -> Any:
     return by_number("scaled_zeta", scale, n + 1)(xp, a)
 
 
-polygamma_of: Op = special_function(
+polygamma_of: Op = of_floats(
     "polygamma(Tensor self, int n) -> Tensor",
     _polygamma,
     forms="method inplace out",
@@ -141,7 +141,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
 # exact where erfc itself would be 0.
 
 ROOT_HALF, ROOT_TWO_PI = math.sqrt(0.5), math.sqrt(2 * math.pi)
-erfcx: Op = special_function(
+erfcx: Op = of_floats(
     "special_erfcx(Tensor self) -> Tensor",
     formula="erfcx(self)",
     checks=numbers("erfcx_cpu", halves=False),
@@ -149,7 +149,7 @@ erfcx: Op = special_function(
     d_self=lambda g, self, result: g * (2 * self * result - TWO_OVER_ROOT_PI),
     doc="e^{x²}·erfc(x), exact for large x.",
 )
-ndtr = special_function(
+ndtr = of_floats(
     "special_ndtr(Tensor self) -> Tensor",
     formula="0.5 * erfc(self * -sqrt(1 / 2))",
     checks=numbers("erf_vml_cpu"),
@@ -159,7 +159,7 @@ ndtr = special_function(
     out_history="copied",
     out_rows=True,
 )
-log_ndtr = special_function(
+log_ndtr = of_floats(
     "special_log_ndtr(Tensor self) -> Tensor",
     formula="log_ndtr(self)",
     checks=numbers("log_ndtr_cpu", halves=False),
@@ -167,7 +167,7 @@ log_ndtr = special_function(
     d_self=lambda g, self, result: g * (math.sqrt(2 / math.pi) / erfcx.function(self * -ROOT_HALF)),
     doc="log Φ(x), exact far below 0.",
 )
-ndtri = special_function(
+ndtri = of_floats(
     "special_ndtri(Tensor self) -> Tensor",
     formula="ndtri(self)",
     checks=numbers("ndtri_cpu", halves=False),

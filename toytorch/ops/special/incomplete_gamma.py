@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toytorch.core.op import Op
 from toytorch.facts.hints import Array, ArrayModule, DType
-from toytorch.ops.define import public, special_function
+from toytorch.ops.define import of_floats, public
 from toytorch.ops.elementwise.operand_checks import number_place, numbers, one_tensor, only_floats
 from toytorch.ops.special.error_gamma import by_number
 
@@ -30,7 +30,7 @@ def _no_shape_derivative(name: str) -> Any:
     return refuse
 
 
-igamma = special_function(
+igamma = of_floats(
     "igamma(Tensor self, Tensor other) -> Tensor",
     by_number("incomplete_gamma", True),
     promotion="default",
@@ -39,7 +39,7 @@ igamma = special_function(
     d_other=lambda g, self, other: g * _density(self, other),
     doc="P(a, x) = ∫₀ˣ tᵃ⁻¹e⁻ᵗ dt / Γ(a).",
 )
-igammac = special_function(
+igammac = of_floats(
     "igammac(Tensor self, Tensor other) -> Tensor",
     by_number("incomplete_gamma", False),
     promotion="default",
@@ -72,7 +72,7 @@ def _mvlgamma_slope(self: Tensor, p: int) -> Any:
     return slope
 
 
-mvlgamma = special_function(
+mvlgamma = of_floats(
     "mvlgamma(Tensor self, int p) -> Tensor",
     _mvlgamma,
     checks=_no_truth_values,
@@ -86,7 +86,7 @@ public("special.multigammaln")(mvlgamma.function)
 # -- zeta -----------------------------------------------------------------------------------------
 
 
-zeta: Op = special_function(
+zeta: Op = of_floats(
     "special_zeta(Operand self, Operand other) -> Tensor",
     by_number("zeta", wide=True),
     forms="function out",

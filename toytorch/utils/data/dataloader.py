@@ -128,7 +128,7 @@ class DataLoader:
         self._end_of_kept: Any = None
         self._told_length: int | None = None  # what a stream said of its length, when asked
         warn_of_workers(num_workers)
-        self._whole = True
+        self._whole = True  # from now on, `__setattr__` refuses what is FIXED
 
     FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 

@@ -171,10 +171,8 @@ class _Drawing:
         captions = [self.caption(at, time) for at, time in enumerate(self.times)]
         self.scene.description = " ".join(captions)
         self.scene.shapes[:] = moved(self.scene.shapes, MARGIN, MARGIN - TOP / 2)
-        self.scene.width, self.scene.height = (
-            self.scene.width + 2 * MARGIN,
-            self.scene.height + MARGIN,
-        )
+        self.scene.width = self.scene.width + 2 * MARGIN
+        self.scene.height = self.scene.height + MARGIN
         return Animation(self.scene, captions, len(self.jobs))
 
     def axis(self) -> None:
