@@ -271,10 +271,6 @@ Unknown type name 'Missing'
 def f(x: «Missing»):
     return x
 ---
-a Union may hold one type and None
-def f(x: «Union[int, str]»):
-    return x
----
 a Tuple has a fixed length
 def f(x: «Tuple[int, ...]»):
     return x
@@ -361,7 +357,7 @@ python value of type 'Tensor' cannot be used as a value
 def f(x):
     return x + «outside»
 ---
-With item expressions
+With item expression must return an object
 def f(x):
     with «torch.autograd.profiler.profile»():
         return x
