@@ -18,19 +18,10 @@ HEAD = """
 import tests.jit.script.held as held
 C, Color, P, Q = held.classes(torch)
 torch.jit.script(C)
-@torch.jit.script
-class Counter:
-    def __init__(self, n: int):
-        self.n = n
-    def __enter__(self) -> int:
-        self.n += 1
-        return self.n
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        self.n += 10
 """
 PROGRAMS = [
-    "def f():\n    c = Counter(3)\n    with c as k:\n        m = k * 2\n    return m, c.n",
-    "def f():\n    c = Counter(0)\n    for i in range(3):\n        with c:\n            if c.n > 2:\n"
+    "def f():\n    c = C(3)\n    with c as k:\n        m = k * 2\n    return m, c.n",
+    "def f():\n    c = C(0)\n    for i in range(3):\n        with c:\n            if c.n > 2:\n"
     "                break\n    return c.n",
     "def f():\n    c = C(2)\n    return c + 3, c - 1, c * 2, c < C(3), c == C(2), c != C(2)",
     "def f():\n    c = C(2)\n    return len(c), 2 in c, c(3), c[5], -c, str(c), c / 2",
