@@ -151,3 +151,14 @@ def number_of_a_kind(x: Number) -> float:
 @calls((1, "abc"))
 def called_with_members(a: int, b: str) -> int:
     return number_or_text(a) + number_or_text(b)
+
+
+@calls((V,))
+def literals_of_several_types(x):
+    d = {"x": x, "n": 3}
+    n = d["n"]
+    assert isinstance(n, int)
+    for v in [x, n, 5]:
+        if isinstance(v, int):
+            n += v
+    return n, [1, "a"], [[1], 2], {"a": 1, "b": "c"}, [True, 1]

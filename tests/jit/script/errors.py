@@ -224,14 +224,6 @@ def f(d: Dict[str, int]):
     «d[1] = 2»
     return d
 ---
-Lists must contain only a single type, but found int, str
-def f(n: int):
-    return «[n, "a"]»
----
-Dict values must contain only a single type
-def f(n: int):
-    return «{"a": n, "b": "c"}»
----
 Cannot index into a tuple with a non-integer literal
 def f(n: int):
     t = (n, "a")
