@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.facts import warned
+from toytorch.backends import base
+from toytorch.facts import state, warned
+from toytorch.facts.device import device
 from toytorch.facts.dtype import ALL, dtype, set_default_dtype
 from toytorch.loops.runtime import blas
 from toytorch.loops.runtime import threads as parallel
@@ -102,17 +104,26 @@ def set_default_tensor_type(t: Any, /) -> None:
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
         "torch.set_default_dtype() and torch.set_default_device() as alternatives."
     )
+    path = (
+        t if isinstance(t, str) else f"{getattr(t, '__module__', '')}.{getattr(t, '__name__', '')}"
+    )
+    module, _, name = path.rpartition(".")
+    on_card = module == "torch.cuda"
     if isinstance(t, str):
-        module, _, name = t.rpartition(".")
-        if module != "torch":
+        if not on_card and module != "torch":
             raise ModuleNotFoundError(f"No module named '{module or name}'")
         if name not in OF_LEGACY:
-            raise AttributeError(f"module 'torch' has no attribute '{name}'")
-        set_default_dtype(OF_LEGACY[name])
-    elif isinstance(getattr(t, "dtype", None), dtype):
-        set_default_dtype(t.dtype)
-    else:
-        raise TypeError("invalid type object")
+            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+    elif not isinstance(getattr(t, "dtype", None), dtype):
+        raise TypeError(
+            "invalid type object: only floating-point types are supported as the default type"
+        )
+    if on_card and not base.of_kind("cuda").is_available():
+        raise TypeError(f"type {path} not available. Torch not compiled with CUDA enabled.")
+    set_default_dtype(OF_LEGACY[name] if isinstance(t, str) else t.dtype)
+    before = state.local.default_device
+    if on_card or (before is not None and before.type == "cuda"):
+        state.local.default_device = device("cuda") if on_card else None
 
 
 def set_float32_matmul_precision(precision: str) -> None:

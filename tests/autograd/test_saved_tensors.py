@@ -135,3 +135,41 @@ def test_forward_with_defaults() -> None:
         return x.grad.item()
 
     assert run(tt) == run(torch)
+
+
+def test_hooks_end_with_their_context() -> None:
+    """Also where one object is entered twice, or by the hook itself during a backward pass."""
+
+    def packed(T: Any) -> list[int]:
+        counts, seen = [], 0
+
+        def pack(tensor: Any) -> Any:
+            nonlocal seen
+            seen += 1
+            return tensor
+
+        def unpack(tensor: Any) -> Any:
+            own.__enter__()
+            return tensor
+
+        x = T.ones(2, requires_grad=True)
+        hooks = T.autograd.graph.saved_tensors_hooks(pack, lambda t: t)
+        with hooks:
+            with hooks:
+                x.exp()
+            x.exp()
+        own = T.autograd.graph.saved_tensors_hooks(pack, unpack)
+        with own:
+            x.exp().sum().backward()
+        counts.append(seen)
+        with T.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            pass  # calls take the general path, which packs
+        watching = T.autograd.detect_anomaly()
+        with watching:
+            x.exp()
+        counts.append(seen)
+        return counts
+
+    (theirs, _), (ours, error) = attempt(packed, torch), attempt(packed, tt)
+    assert error is None
+    assert ours == theirs

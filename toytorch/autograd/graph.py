@@ -48,13 +48,13 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if state.local.no_saved_hooks is not None:
             raise RuntimeError(state.local.no_saved_hooks)
-        self.before = state.local.saved_hooks
-        state.local.saved_hooks = (*self.before, (self._pack, self.hooks[1]))
+        state.local.saved_hooks = (*state.local.saved_hooks, (self._pack, self.hooks[1]))
         state.watch(1)
 
     def __exit__(self, *exc: object) -> None:
-        state.watch(-1)
-        state.local.saved_hooks = self.before
+        if state.local.saved_hooks:  # a hook that runs, with these put aside, may leave once more
+            state.watch(-1)
+            state.local.saved_hooks = state.local.saved_hooks[:-1]
 
     def _pack(self, tensor: Any) -> Any:
         grad, hooks = state.local.grad, state.local.saved_hooks

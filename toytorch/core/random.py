@@ -33,6 +33,8 @@ class Generator:
         self.device = device_class(device)
         if self.device.type in NO_GENERATORS:
             raise RuntimeError(f"{self.device.type.upper()} device type not an accelerator.")
+        if self.device.type == "cuda" and not base.of_kind("cuda").is_available():
+            raise RuntimeError("Cannot get CUDA generator without ATen_cuda library.")
         self.manual_seed(67280421310721)
 
     def manual_seed(self, seed: int) -> Generator:

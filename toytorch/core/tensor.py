@@ -759,7 +759,12 @@ class Tensor:
     def type(self, dtype: DType | None = None, non_blocking: bool = False) -> Any:
         """The legacy type name ("torch.FloatTensor"), or a cast where a type is given."""
         if dtype is not None:
-            return self.to(as_dtype(dtype))
+            name = dtype if isinstance(dtype, str) else getattr(dtype, "__module__", "")
+            found = as_dtype(dtype)
+            if isinstance(dtype, types.dtype) or not name.startswith("torch"):
+                return self.to(found)
+            where = "cuda" if name.startswith("torch.cuda") else "cpu"  # an older class of tensors
+            return self.to(self.device if self.device.type == where else where, found)
         where = "cuda." * self.is_cuda + "sparse." * self.is_sparse
         return f"torch.{where}{self._dtype.legacy}Tensor"
 

@@ -16,8 +16,10 @@ def backend() -> Any:
     return base.of_device(device_class("cuda"))
 
 
-def runtime() -> Any:
-    """What steers its devices."""
+def runtime(refusal: str = "") -> Any:
+    """What steers its devices; a RuntimeError of the given words where there are none."""
+    if refusal and not is_available():
+        raise RuntimeError(refusal)
     return backend().runtime
 
 
@@ -73,6 +75,7 @@ class device:
 
     def __enter__(self) -> None:
         if self.idx >= 0:
+            runtime("PyTorch was compiled without CUDA support")
             self.prev_idx = current_device()
             set_device(self.idx)
 

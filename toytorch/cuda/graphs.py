@@ -39,7 +39,7 @@ class CUDAGraph:
     """A graph of launches: `capture_begin`, work, `capture_end`, then `replay` as often as wanted."""
 
     def __init__(self, keep_graph: bool = False) -> None:
-        runtime()
+        runtime("Tried to instantiate dummy base class CUDAGraph")
         self._capture: Any = None
         self._made: Any = None
         self._draws: list[tuple[Generator, Tensor]] = []  # where the generators stood

@@ -21,7 +21,7 @@ class Stream:
     ) -> None:
         if more:
             raise TypeError(f"Stream() got an unexpected keyword argument {next(iter(more))!r}")
-        found = runtime()
+        found = runtime("torch.cuda.Stream requires CUDA support")
         self._handle = found.new_stream(index_of(device), priority) if _handle is None else _handle
         self._priority = priority
 
@@ -124,7 +124,7 @@ class Event:
         if interprocess:
             raise RuntimeError("events of several processes are not supported")
         self._timing, self._blocking = bool(enable_timing), bool(blocking)
-        runtime()  # there is no use for an event without a device
+        runtime("Tried to instantiate dummy base class Event")
         self._handle: Any = None
         self._device: int | None = None
 

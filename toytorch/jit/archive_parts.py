@@ -17,7 +17,7 @@ from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.check import check
 from toytorch.jit.function import ScriptFunction, TracedFunction
-from toytorch.jit.ir import UNPRINTABLE, Graph, Node
+from toytorch.jit.ir import CALLS, UNPRINTABLE, Graph, Node
 from toytorch.jit.reachable import found_at, of_kind, where_is
 from toytorch.jit.read import read
 from toytorch.jit.read_parts import Line, literal
@@ -41,7 +41,6 @@ ERRORS = {
         Exception,
     )
 }
-CALLS = ("prim::CallFunction", "prim::CallMethod")
 DEPTH = 100  # of modules and values inside each other
 
 # -- tensors ---------------------------------------------------------------------------------------

@@ -116,6 +116,8 @@ def fits(wanted: Type, have: Type, bound: dict[str, Type]) -> bool:
     """Whether an argument of the type `have` may be given where `wanted` stands."""
     if isinstance(wanted, Variable):
         return bound.setdefault(wanted.name, have).contains(have)
+    if isinstance(have, types.Union):
+        return wanted.contains(have)
     if isinstance(wanted, (types.List, types.Future)):
         return isinstance(have, type(wanted)) and fits(wanted.element, have.element, bound)
     if isinstance(wanted, types.Dict):

@@ -286,7 +286,7 @@ def holds_tensors(t: types.Type) -> bool:
     """Whether a list or tuple has tensors in it."""
     if isinstance(t, (types.List, types.Optional)):
         return isinstance(t.element, types.Tensor) or holds_tensors(t.element)
-    return isinstance(t, types.Tuple) and any(
+    return isinstance(t, (types.Tuple, types.Union)) and any(
         isinstance(e, types.Tensor) or holds_tensors(e) for e in t.elements
     )
 

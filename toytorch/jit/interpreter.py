@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from toytorch.amp import autocast
 from toytorch.autograd.modes import no_grad
 from toytorch.core import dispatch, write
 from toytorch.core.op import Op
 from toytorch.core.record import underive
+from toytorch.facts import dtype as dtypes
 from toytorch.facts.pytree import tree_leaves
 from toytorch.facts.schema import REQUIRED
 from toytorch.jit import types
 from toytorch.jit.failures import note
 from toytorch.jit.forks import finished
-from toytorch.jit.ir import Block, Graph, Node, Value
+from toytorch.jit.ir import CALLS, Block, Graph, Node, Value
 
 if TYPE_CHECKING:
     pass
@@ -43,6 +46,13 @@ class Reader:
         """The results of one node."""
         if node.is_constant:
             return (self.constant(node.attributes["value"]),)
+        if (node.kind in CALLS and "no_grad" in node.attributes) or "autocast" in node.attributes:
+            with contexts(node):
+                return self.run_plain(node, known)
+        return self.run_plain(node, known)
+
+    def run_plain(self, node: Node, known: dict[Value, Any]) -> Sequence[Any]:
+        """`run_node` within the contexts of the node."""
         args = [known[v] for v in node.inputs]
         if node.kind == "prim::If":
             return self.run_block(node.blocks[0 if args[0] else 1], (), known)
@@ -65,6 +75,17 @@ class Reader:
             goes_on, *carried = self.run_block(node.blocks[0], [i, *carried], known)
             i += 1
         return carried
+
+
+@contextmanager
+def contexts(node: Node) -> Iterator[None]:
+    """What `with` statements around a node have said."""
+    with ExitStack() as stack:
+        for where, kind, enabled in node.attributes.get("autocast", ()):
+            stack.enter_context(autocast(where, getattr(dtypes, kind), enabled))
+        if "no_grad" in node.attributes:
+            stack.enter_context(no_grad())
+        yield
 
 
 def run(graph: Graph, inputs: Sequence[Any]) -> Any:
@@ -201,7 +222,7 @@ LANGUAGE: dict[str, Callable[..., Sequence[Any]]] = {
         values[node.attributes["begin"] : node.attributes["end"]],
     ),
     "prim::isinstance": lambda node, value: (
-        any(kind.contains(types.of(value)) for kind in node.attributes["_types"]),
+        any(types.holds(kind, value) for kind in node.attributes["_types"]),
     ),
     "prim::fork": lambda node, value: (finished(value),),
     "prim::slice": lambda node, *parts: (slice(*parts),),

@@ -37,6 +37,7 @@ IMPURE = (
     "prim::CallFunction",
     "prim::CreateObject",
 )
+CALLS = ("prim::CallFunction", "prim::CallMethod")
 CONTEXT = 2  # lines that an error shows above and below its own
 UNPRINTABLE = re.compile(r"[^\w.]")  # in the name of a value
 
@@ -135,6 +136,11 @@ class Node(AskedNode):
         """The one result."""
         (value,) = self.outputs
         return value
+
+    @property
+    def computes(self) -> bool:
+        """Whether `no_grad` or `autocast` around it makes a difference: it computes, or calls."""
+        return self.kind.startswith("aten::") or self.kind in CALLS
 
     @property
     def is_constant(self) -> bool:

@@ -127,6 +127,12 @@ class Line:
                 if not self.text.startswith(")", self.at):
                     self.need(", ")
             return types.Tuple(tuple(parts))
+        if self.skip("Union("):
+            members = [self.type(depth + 1)]
+            while self.skip(", "):
+                members.append(self.type(depth + 1))
+            self.need(")")
+            return types.union(members)
         if self.skip("Dict("):
             key = self.type(depth + 1)
             self.need(", ")

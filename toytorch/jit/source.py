@@ -144,8 +144,13 @@ class Writer:
         lines: list[str] = []
         for node in block.nodes:
             found = self.node(node, indent)
-            if node.attributes.get("no_grad") and found:
-                lines += [f"{indent}with torch.no_grad():", *("  " + line for line in found)]
+            around = ["torch.no_grad()"] if node.attributes.get("no_grad") else []
+            around += [
+                f"torch.autocast({where!r}, torch.{kind}, {enabled})"
+                for where, kind, enabled in node.attributes.get("autocast", ())
+            ]
+            if around and found:
+                lines += [f"{indent}with {', '.join(around)}:", *("  " + line for line in found)]
             else:
                 lines += found
         return lines

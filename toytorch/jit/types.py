@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,7 +67,7 @@ class Simple(Type):
 
     def contains(self, other: Type) -> bool:
         if self.name == "Scalar":
-            return other in (INT, FLOAT, BOOL, COMPLEX, NUMBER)
+            return all(m in (INT, FLOAT, BOOL, COMPLEX, NUMBER) for m in members(other))
         return self == other or self.name == "Any"
 
 
@@ -189,6 +190,19 @@ class Optional(Type):
 
 
 @dataclass(frozen=True)
+class Union(Type):
+    """A value of one of several types: what `union` makes."""
+
+    elements: tuple[Type, ...]
+
+    def __str__(self) -> builtins.str:
+        return f"Union({', '.join(map(str, self.elements))})"
+
+    def contains(self, other: Type) -> bool:
+        return all(any(e.contains(m) for e in self.elements) for m in members(other))
+
+
+@dataclass(frozen=True)
 class Future(Type):
     """A value that is asked for later."""
 
@@ -221,6 +235,64 @@ class Enum(Class):
     def element(self) -> Type:
         """The type of the members' values."""
         return of(next(iter(self.python)).value)
+
+
+UNION_ORDER = (
+    "Tensor", "Tuple", "List", "Dict", "Number", "Float", "Complex", "Future", "Int", "None",
+    "String", "Generator", "Bool", "Optional", "DeviceObj",
+)  # fmt: skip  # in which PyTorch sorts the members
+
+
+def members(kind: Type) -> tuple[Type, ...]:
+    """The types of which a value of the type has one.
+
+    >>> [str(m) for m in members(Optional(INT))], [str(m) for m in members(List(INT))]
+    (['int', 'NoneType'], ['int[]'])
+    """
+    if isinstance(kind, Union):
+        return kind.elements
+    return (*members(kind.element), NONE) if isinstance(kind, Optional) else (kind,)
+
+
+def union(kinds: Sequence[Type]) -> Type:
+    """One of several types: as an Optional or a Scalar, or as itself, where it is no more.
+
+    >>> str(union([STR, INT, INT])), str(union([INT, NONE])), str(union([FLOAT, INT, COMPLEX]))
+    ('Union(int, str)', 'int?', 'Scalar')
+    """
+    found = list(dict.fromkeys(m for kind in kinds for m in members(kind)))
+    if {INT, FLOAT, COMPLEX} <= set(found):
+        found = [NUMBER, *found]
+    found = [m for m in found if not any(o is not m and o.contains(m) for o in found)]
+    plain = [m for m in found if m != NONE]
+    if len(plain) == 1:
+        return Optional(plain[0]) if NONE in found else plain[0]
+    place = {name + "Type": i for i, name in enumerate(UNION_ORDER)}
+    found.sort(key=lambda m: (place.get(m.kind(), len(place)), str(m)))
+    return Union(tuple(found)) if found else NEVER
+
+
+def holds(kind: Type, value: object) -> bool:
+    """Whether a value is of a type. An empty list is one of every type of lists.
+
+    >>> holds(List(INT), []), holds(union([INT, STR]), "a"), holds(List(INT), ["a"])
+    (True, True, False)
+    """
+    if isinstance(kind, (Union, Optional)):
+        return any(holds(m, value) for m in members(kind))
+    if isinstance(kind, List):
+        return isinstance(value, list) and all(holds(kind.element, v) for v in value)
+    if isinstance(kind, Dict):
+        return isinstance(value, dict) and all(
+            holds(kind.key, k) and holds(kind.value, v) for k, v in value.items()
+        )
+    if isinstance(kind, Tuple):
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(kind.elements)
+            and all(map(holds, kind.elements, value))
+        )
+    return kind.contains(of(value))
 
 
 def join(a: Type, b: Type) -> Type | None:

@@ -1,6 +1,13 @@
 """All programs of the corpus."""
 
-from tests.jit.script import corpus_containers, corpus_flow, corpus_numbers, corpus_tensors
+from tests.jit.script import (
+    corpus_containers,
+    corpus_contexts,
+    corpus_flow,
+    corpus_numbers,
+    corpus_tensors,
+    corpus_unions,
+)
 from tests.jit.script.case import CASES, Case, carried
 
 __all__ = [
@@ -8,7 +15,9 @@ __all__ = [
     "Case",
     "carried",
     "corpus_containers",
+    "corpus_contexts",
     "corpus_flow",
     "corpus_numbers",
     "corpus_tensors",
+    "corpus_unions",
 ]

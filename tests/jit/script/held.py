@@ -48,6 +48,13 @@ def classes(m: Any) -> Any:
         def __contains__(self, k: int) -> bool:
             return k == self.n
 
+        def __enter__(self) -> int:
+            self.n += 1
+            return self.n
+
+        def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+            self.n += 10
+
         def __call__(self, k: int) -> int:
             return k * self.n
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import Any, Dict, Final, List, Optional
 
@@ -238,3 +239,32 @@ def test_unused() -> None:
     assert scripted(torch.ones(1), False).item() == 1
     with pytest.raises(torch.jit.Error, match=r"is marked @torch\.jit\.unused"):
         scripted(torch.ones(1), True)
+
+
+class Mixed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.inner(x)
+            with torch.no_grad():
+                z = self.inner(x)
+        return y, z, self.inner(x)
+
+
+def test_contexts_of_modules_inside_are_kept() -> None:
+    module, x = Mixed().eval(), torch.full((1, 2), 1.001)
+    scripted = torch.jit.script(module)
+    ways = [scripted, torch.jit.trace(scripted, x), torch.jit.freeze(scripted)]
+    for way in list(ways):
+        file = io.BytesIO()
+        torch.jit.save(way, file)
+        file.seek(0)
+        ways.append(torch.jit.load(file))
+    for i, way in enumerate(ways):
+        for wanted, got in zip(module(x), way(x)):
+            assert got.dtype is wanted.dtype
+            assert got.requires_grad == (wanted.requires_grad and i % 3 != 2)  # of the frozen none
+            assert torch.equal(got, wanted)

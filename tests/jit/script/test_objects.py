@@ -20,6 +20,9 @@ C, Color, P, Q = held.classes(torch)
 torch.jit.script(C)
 """
 PROGRAMS = [
+    "def f():\n    c = C(3)\n    with c as k:\n        m = k * 2\n    return m, c.n",
+    "def f():\n    c = C(0)\n    for i in range(3):\n        with c:\n            if c.n > 2:\n"
+    "                break\n    return c.n",
     "def f():\n    c = C(2)\n    return c + 3, c - 1, c * 2, c < C(3), c == C(2), c != C(2)",
     "def f():\n    c = C(2)\n    return len(c), 2 in c, c(3), c[5], -c, str(c), c / 2",
     "def f():\n    c = C(2)\n    c[3] = 4\n    c += 5\n    return c.n",

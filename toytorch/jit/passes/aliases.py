@@ -10,9 +10,7 @@ in the same tensor twice.
 from __future__ import annotations
 
 from toytorch.jit import types
-from toytorch.jit.ir import Block, Graph, Node, Value, each_block
-
-CALLS = ("prim::CallMethod", "prim::CallFunction")
+from toytorch.jit.ir import CALLS, Block, Graph, Node, Value, each_block
 
 
 class Aliases:
@@ -102,7 +100,7 @@ def holds_memory(kind: types.Type) -> bool:
     >>> holds_memory(types.TENSOR), holds_memory(types.List(types.INT)), holds_memory(types.INT)
     (True, True, False)
     """
-    if isinstance(kind, types.Tuple):
+    if isinstance(kind, (types.Tuple, types.Union)):
         return any(map(holds_memory, kind.elements))
     if isinstance(kind, types.Optional):
         return holds_memory(kind.element)

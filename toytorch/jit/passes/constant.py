@@ -75,7 +75,7 @@ class Folding:
         made = []
         for v, value in zip(node.outputs, values):
             constant = self.graph.constant(value, node.source)
-            if isinstance(v.type, types.Optional) or v.type == types.ANY:
+            if len(types.members(v.type)) > 1 or v.type == types.ANY:
                 constant.output.type = types.of(value)
             elif not isinstance(v.type, types.Tensor):
                 constant.output.type = v.type

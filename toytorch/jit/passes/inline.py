@@ -37,9 +37,13 @@ def inline_block(graph: Graph, block: Block, changed: dict[Value, Value]) -> Non
 
 
 def called(node: Node, call: Node) -> None:
-    """Lets the places of a node, and of those inside, know where their function was called."""
+    """Lets a node, and those inside, know where their function was called, and in what contexts."""
     if node.source is not None:
         node.source = node.source.called_from(call.source)
+    if node.computes:
+        outer, inner = (n.attributes.get("autocast", ()) for n in (call, node))
+        node.attributes |= {k: True for k in ("no_grad",) if k in call.attributes}
+        node.attributes |= {"autocast": (*outer, *inner)} if outer else {}
     for block in node.blocks:
         for n in block.nodes:
             called(n, call)

@@ -58,7 +58,7 @@ def known(node: Node, shapes: bool) -> tuple[Any] | None:
         if types.NONE not in kinds:
             return None
         other = kinds[1 - kinds.index(types.NONE)]
-        if isinstance(other, types.Optional) or other in (types.ANY, types.NEVER):
+        if len(types.members(other)) > 1 or other in (types.ANY, types.NEVER):
             return None
         return ((other == types.NONE) is (node.kind == "aten::__is__"),)
     if shapes and isinstance(node.op, Builtin) and node.op.told is not None:

@@ -228,19 +228,13 @@ def bracketed(node: ast.Tuple) -> bool:
 
 
 def either(kinds: list[Any]) -> Type:
-    """One type or None."""
-    found = [type_of(k) for k in kinds]
-    others = [k for k in found if k != types.NONE]
-    if len(others) > 1 and all(types.NUMBER.contains(k) for k in others):
-        others = [types.NUMBER]
-    if len(others) == 1:
-        return optional(others[0]) if types.NONE in found else others[0]
-    raise Unreadable("a Union may hold one type and None; others are not supported")
+    """One of several types."""
+    return types.union([type_of(k) for k in kinds])
 
 
 def optional(kind: Type) -> Type:
     """The type or None."""
-    return kind if isinstance(kind, types.Optional) or kind == types.NONE else types.Optional(kind)
+    return kind if kind in (types.NONE, types.ANY) else types.union([kind, types.NONE])
 
 
 def spelled(kind: Type) -> str:
@@ -259,6 +253,8 @@ def spelled(kind: Type) -> str:
         return f"Future[{spelled(kind.element)}]"
     if isinstance(kind, types.Optional):
         return f"Optional[{spelled(kind.element)}]"
+    if isinstance(kind, types.Union):
+        return f"Union[{', '.join(map(spelled, kind.elements))}]"
     if isinstance(kind, types.Tuple):
         if kind.python is not None:
             return str(kind.python.__name__)

@@ -77,7 +77,7 @@ class Base:
         self.declared = False
         self.results: list[Value] = []  # what stands for the result on its way, typed in the end
         self.inferred: set[Value] = set()  # parameters that are tensors for want of an annotation
-        self.no_grad = 0
+        self.contexts: dict[str, Any] = {}  # of the `with` statements that are open
         self.end: ast.Return | None = None  # the return behind the last statement
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -95,8 +95,8 @@ class Base:
         node = self.graph.make(
             kind, list(inputs), list(outputs), attributes, self.program.source(at), function
         )
-        if self.no_grad and kind.startswith("aten::"):
-            node.attributes["no_grad"] = True
+        if self.contexts and node.computes:
+            node.attributes.update(self.contexts)
         self.block.nodes.append(node)
         return node
 

@@ -221,7 +221,7 @@ class Branches(Base):
                 return says_none
             return (
                 None
-                if isinstance(item.type, types.Optional) or item.type in (types.ANY, types.NEVER)
+                if types.NONE in types.members(item.type) or item.type in (types.ANY, types.NEVER)
                 else not says_none
             )
         if isinstance(item, Known):
@@ -252,7 +252,9 @@ class Branches(Base):
             wanted = self.kinds(node.args[1], have)
             if any(w.contains(have) for w in wanted):
                 return True
-            if isinstance(have, types.Optional):
+            if isinstance(have, types.Optional) or any(
+                w.contains(m) for w in wanted for m in types.members(have)
+            ):
                 return None
             return None if have in (types.ANY, types.NUMBER) else False
         return None
@@ -287,8 +289,7 @@ class Branches(Base):
                         f"{family[0]} of unknown elements",
                         part,
                     )
-                inner = have.element if isinstance(have, types.Optional) else have
-                found += [inner] if isinstance(inner, family[1]) else []
+                found += [m for m in types.members(have) if isinstance(m, family[1])]
                 continue
             try:
                 found.append(self.annotation(part))
@@ -311,39 +312,30 @@ class Branches(Base):
             if subject is not None and isinstance(subject[0], ast.Name):
                 name, is_none = subject[0].id, subject[1] == outcome
                 value = self.scope.find(name)
-                if isinstance(value, Value) and isinstance(value.type, types.Optional):
+                if isinstance(value, Value) and types.NONE in types.members(value.type):
                     if is_none:
                         self.scope.refine(name, self.constant(None, subject[0]))
                     else:
-                        self.scope.refine(
-                            name,
-                            self.one(
-                                "prim::unchecked_cast", [value], value.type.element, subject[0]
-                            ),
-                        )
+                        others = [m for m in types.members(value.type) if m != types.NONE]
+                        self.scope.refine(name, self.cast(value, types.union(others), subject[0]))
 
     def refine_isinstance(self, node: ast.Call, outcome: bool) -> None:
         """What isinstance tells of a name."""
-        if not (
-            isinstance(node.func, ast.Name)
-            and node.func.id == "isinstance"
-            and len(node.args) == 2
-            and isinstance(node.args[0], ast.Name)
-        ):
+        if not (asks_type(node) and len(node.args) == 2 and isinstance(node.args[0], ast.Name)):
             return
         name = node.args[0].id
         value = self.scope.find(name)
         if not isinstance(value, Value):
             return
         wanted = self.kinds(node.args[1], value.type)
-        if outcome and len(wanted) == 1:
+        parts = types.members(value.type)
+        left = [m for m in parts if any(w.contains(m) for w in wanted) == outcome]
+        if outcome and len(wanted) == 1 and len(left) < 2:
             self.scope.refine(name, self.cast(value, wanted[0], node))
-        elif (
-            not outcome
-            and isinstance(value.type, types.Optional)
-            and any(w.contains(value.type.element) for w in wanted)
-        ):
+        elif left == [types.NONE]:
             self.scope.refine(name, self.constant(None, node))
+        elif len(parts) > len(left) > 0:
+            self.scope.refine(name, self.cast(value, types.union(left), node))
 
 
 FAMILIES = {
@@ -358,6 +350,12 @@ def alternatives(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Tuple):
         return [part for item in node.elts for part in alternatives(item)]
     return [node]
+
+
+def asks_type(node: ast.Call) -> bool:
+    """Whether a call is `isinstance(…)` or `torch.jit.isinstance(…)`."""
+    func = node.func
+    return (func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")) == "isinstance"
 
 
 def none_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
@@ -398,7 +396,7 @@ def tells(test: ast.expr) -> bool:
     """Whether a test may say more of a name than its type does."""
     return any(
         (isinstance(n, ast.expr) and none_test(n) is not None)
-        or (isinstance(n, ast.Name) and n.id == "isinstance")
+        or (isinstance(n, ast.Call) and asks_type(n))
         for n in ast.walk(test)
     )
 

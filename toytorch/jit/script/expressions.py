@@ -91,7 +91,7 @@ class Expressions(Loops):
         return self.one("prim::TupleConstruct", parts, made, at, attributes)
 
     def list_of(self, parts: Sequence[Value], at: At, hint: Type | None = None) -> Value:
-        """A list; all its elements have one type."""
+        """A list; elements of several types have a Union as theirs."""
         wanted = hint.element if isinstance(hint, types.Optional) else hint
         element = joined([p.type for p in parts]) if parts else types.TENSOR
         if isinstance(wanted, types.List) and (
@@ -99,8 +99,7 @@ class Expressions(Loops):
         ):
             element = wanted.element
         if element is None:
-            kinds = ", ".join(dict.fromkeys(spelled(p.type) for p in parts))
-            raise self.fail(f"Lists must contain only a single type, but found {kinds}", at)
+            element = types.union([p.type for p in parts])
         return self.one("prim::ListConstruct", parts, types.List(element), at)
 
     # -- names and literals ----------------------------------------------------------------------
@@ -174,13 +173,10 @@ class Expressions(Loops):
             or (wanted.key == keys and all(wanted.value.contains(p.type) for p in parts[1::2]))
         ):
             keys, values = wanted.key, wanted.value
-        if keys is None or values is None:
-            raise self.fail(
-                "Dict "
-                + ("keys" if keys is None else "values")
-                + " must contain only a single type",
-                node,
-            )
+        if keys is None:
+            raise self.fail("Dict keys must contain only a single type", node)
+        if values is None:
+            values = types.union([p.type for p in parts[1::2]])
         if parts and keys not in (types.INT, types.STR, types.FLOAT, types.BOOL, types.COMPLEX):
             raise self.fail(
                 f"Cannot create dict for key type '{spelled(keys)}', only int, float, complex, "

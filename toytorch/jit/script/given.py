@@ -56,6 +56,11 @@ def given(value: object, kind: types.Type) -> Any:
         raise Refused
     if isinstance(kind, types.Optional):
         return None if value is None else given(value, kind.element)
+    if isinstance(kind, types.Union):  # no conversions, as in PyTorch, but a copy of a list
+        found = next((m for m in kind.elements if types.holds(m, value)), None)
+        if found is None:
+            raise Refused
+        return given(value, found)
     if isinstance(kind, types.List):
         if isinstance(value, ScriptList):
             for v in value:

@@ -334,6 +334,8 @@ def accepts(wanted: str, have: Type) -> bool:
     """Whether a record's argument, written as in its signature, takes a value of a type."""
     if have == types.NONE:
         return wanted.endswith("?") or wanted in ("Indices",)
+    if isinstance(have, types.Union):
+        return all(accepts(wanted, m) for m in have.elements)
     if isinstance(have, types.Optional):
         return wanted.endswith("?") and accepts(wanted, have.element)
     wanted = wanted.removesuffix("?")

@@ -10,10 +10,14 @@ Flags are names like a program's own, so branches and loops carry them.
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.amp import autocast
+from toytorch.autograd.modes import no_grad
 from toytorch.core.op import registry
+from toytorch.facts.package import is_ours
 from toytorch.facts.syntax import parse as parse_python
 from toytorch.jit import types
 from toytorch.jit.builtins import fits
@@ -241,6 +245,8 @@ class Statements(Branches):
                     f"actually of type {spelled(value.type)}",
                     s,
                 )
+            if isinstance(self.returns, types.Union) or self.returns == types.ANY:
+                value = self.cast(value, self.returns, s)  # other returns may be of other types
         else:
             both = value.type if self.returns is None else types.join(self.returns, value.type)
             if both is None:
@@ -327,19 +333,63 @@ class Statements(Branches):
         """Does nothing."""
 
     def on_With(self, s: ast.With) -> str:
-        for item in s.items:
-            call = item.context_expr
-            callee = self.expression(call.func) if isinstance(call, ast.Call) else None
-            name = getattr(callee.object, "__name__", "") if isinstance(callee, Known) else ""
-            if name != "no_grad" or item.optional_vars is not None:
-                raise self.fail(
-                    "With item expressions: only `with torch.no_grad():` is supported", call
-                )
-        self.no_grad += 1
+        before, opened = self.contexts, []
         try:
-            return self.body(s.body)
+            for item in s.items:
+                opened += self.opened(item)
+            end = self.body(s.body)
         finally:
-            self.no_grad -= 1
+            self.contexts = before
+        for manager, at in reversed(opened):
+            nothing = [self.constant(None, at)] * 3
+            self.call_item(self.attribute(manager, "__exit__", at), nothing, {}, at)
+        return end
+
+    def opened(self, item: ast.withitem) -> list[tuple[Value, ast.expr]]:
+        """Begins one context of a `with`; the object that is to be left afterwards, if it is one.
+
+        What a context of the framework changes is written on the nodes inside. The profiler sees
+        a compiled function as a whole, so names for its parts change nothing.
+        """
+        at = item.context_expr
+        callee = self.expression(at.func) if isinstance(at, ast.Call) else None
+        known = callee.object if isinstance(callee, Known) else None
+        if isinstance(at, ast.Call) and isinstance(known, type) and is_ours(known.__module__):
+            if issubclass(known, no_grad):
+                self.contexts = {**self.contexts, "no_grad": True}
+                return []
+            if issubclass(known, autocast):
+                made = known(
+                    *(self.constant_argument(a, known, i) for i, a in enumerate(at.args)),
+                    **{
+                        str(k.arg): self.constant_argument(k.value, known, k.arg)
+                        for k in at.keywords
+                    },
+                )
+                outer = self.contexts.get("autocast", ())
+                told = made.device, str(made.fast_dtype).partition(".")[2], made._enabled
+                self.contexts = {**self.contexts, "autocast": (*outer, told)}
+                return []
+            if known.__name__ == "record_function":
+                self.value(at.args[0])
+                return []
+            raise self.fail("\nWith item expression must return an object", at)
+        manager = self.expression(at)
+        if not (isinstance(manager, Value) and isinstance(manager.type, types.Class)):
+            raise self.fail("\nWith item expression must return an object", at)
+        entered = self.call_item(self.attribute(manager, "__enter__", at), [], {}, at)
+        if item.optional_vars is not None:
+            self.bind(item.optional_vars, entered, at)
+        return [(manager, at)]
+
+    def constant_argument(self, node: ast.expr, kind: type, place: object) -> Any:
+        """An argument of autocast, which has to be known while compiling."""
+        found = self.expression(node)
+        if not isinstance(found, Known):
+            names = list(inspect.signature(kind).parameters)
+            name = names[place] if isinstance(place, int) else place
+            raise self.fail(f"Autocast _{name} argument must be a constant", node)
+        return found.object
 
     def annotation(self, node: ast.expr) -> Type:
         """The type that an annotation names."""
