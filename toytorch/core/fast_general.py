@@ -81,7 +81,7 @@ def {name}({params}):
         if plain:
             try:
                 c = {kernel}({passed})
-            except (MemoryError, TypeError, ValueError):  # the general path says it better
+            except Exception:  # the general path says it better
                 return call(op, ({args},){out})
             if c.__class__ is not ndarray:
                 c = asarray(c)
@@ -104,7 +104,7 @@ def {name}({params}):
             results = []
             try:
                 made = {kernel}({passed})
-            except (MemoryError, TypeError, ValueError):  # the general path says it better
+            except Exception:  # the general path says it better
                 return call(op, ({args},){out})
             for c in made:
                 if c.__class__ is not ndarray:
