@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
 from toytorch.facts import warned
-from toytorch.facts.hints import DType, Ints, Scalar
+from toytorch.facts.hints import DType, Ints
 from toytorch.ops.define import public
 from toytorch.ops.linalg.norms import matrix_norm
 from toytorch.ops.named_results import public_with_names
@@ -51,7 +51,7 @@ def _spread(
     dim: Ints | str | None,
     unbiased: bool | None,
     keepdim: builtins.bool,
-    correction: Scalar | None,
+    correction: float | None,
     out: Tensor | None = None,
 ) -> Any:
     """A variance or its root; warns, as the function of a name, where too few numbers go into it."""
@@ -78,7 +78,7 @@ def _variance(name: str, op: Op) -> Any:
         unbiased: bool | None = None,
         keepdim: builtins.bool = False,
         *,
-        correction: Scalar | None = 1,
+        correction: float | None = 1,
         out: Tensor | None = None,
     ) -> Tensor:
         return _spread(name, op, input, dim, unbiased, keepdim, correction, out)
@@ -98,7 +98,7 @@ def _with_mean(name: str, op: Op, doc: str) -> Any:
         unbiased: bool | None = None,
         keepdim: builtins.bool = False,
         *,
-        correction: Scalar | None = 1,
+        correction: float | None = 1,
     ) -> tuple[Tensor, Tensor]:
         return tuple(_spread(name, op, input, dim, unbiased, keepdim, correction))
 
