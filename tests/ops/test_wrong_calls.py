@@ -377,7 +377,41 @@ NETWORK.update({
         m.ones(2, 1), None, None, m.ones(1), None, False, 0.1, 1e-5
     ),
 })  # fmt: skip
-FAMILIES = {"autograd": AUTOGRAD, "linalg": LINALG, "network": NETWORK, "picking": PICKING}
+TYPES: dict[str, Call] = {
+    "a fraction for an int": lambda m: m.nn.functional.nll_loss(
+        m.ones(2, 3), m.tensor([0, 1]), ignore_index=1.5
+    ),
+    "a text for a truth": lambda m: m.ones(2).sum(0, "a"),
+    "a number for a truth": lambda m: m.ones(2).sum(0, keepdim=2),
+    "a number for a truth by its place": lambda m: m.isclose(m.ones(2), m.ones(2), 0.1, 0.1, 1),
+    "a tensor for a truth": lambda m: m.ones(2, 2).argsort(descending=m.ones(2)),
+    "a fraction for a truth": lambda m: m.combinations(m.ones(2), with_replacement=1.5),
+    "a text for what wants gradients": lambda m: m.ones(2, requires_grad="a"),
+    "a number for a text": lambda m: m.nn.functional.gelu(m.ones(2), approximate=1),
+    "a number for a norm": lambda m: m.fft.fft(m.ones(2), norm=1),
+    "a list for a number": lambda m: m.ones(2).add(1, alpha=[1]),
+    "a text for a number": lambda m: m.nn.functional.softplus(m.ones(2), beta="a"),
+    "a text for sizes": lambda m: m.as_strided(m.ones(4), "a", (1,)),
+    "None among dimensions": lambda m: m.rot90(m.ones(2, 2), 1, [None]),
+    "a number for a tensor": lambda m: m.nn.functional.instance_norm(
+        m.ones(2, 2, 2), running_mean=1
+    ),
+    "a list for a tensor": lambda m: m.nn.functional.cosine_embedding_loss(
+        [1], m.ones(2), m.ones(2)
+    ),
+    "Python code asks nothing": lambda m: m.masked.sum(m.ones(2), mask="a"),
+    "nor does it of two": lambda m: m.tensordot(m.ones(2, 2), [1, 2]),
+    "a tensor for a bound is none": lambda m: m.linalg.matrix_rank(
+        m.ones(3, 3).half(), m.ones(1, 1).half()
+    ),
+}
+FAMILIES = {
+    "types": TYPES,
+    "autograd": AUTOGRAD,
+    "linalg": LINALG,
+    "network": NETWORK,
+    "picking": PICKING,
+}
 CALLS = {f"{family}: {label}": call for family, calls in FAMILIES.items()
          for label, call in calls.items()}  # fmt: skip
 

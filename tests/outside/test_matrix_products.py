@@ -155,3 +155,30 @@ def test_least_squares_of_little_rank() -> None:
             return [f"{v:.4f}" for v in x.reshape(-1).tolist()], rank.tolist()
 
         same(seen)
+
+
+# -- a vector or a matrix beside a stack -----------------------------------------------------------
+
+BESIDE = [
+    ((1, 1), (2, 1, 1, 2)), ((2, 3), (4, 3, 2)), ((1, 3), (4, 3, 2)), ((2, 3), (4, 3, 1)),
+    ((3,), (4, 3, 2)), ((4, 2, 3), (3,)), ((4, 2, 3), (3, 2)), ((2, 3), (2, 0, 3, 2)),
+    ((1, 2, 3), (4, 3, 2)), ((4, 2, 3), (1, 3, 2)), ((5, 1, 2, 3), (4, 3, 2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wanted", [(True, False), (False, True), (True, True), (False, False)])
+@pytest.mark.parametrize("shapes", BESIDE)
+def test_steps_and_layouts_of_products_of_stacks(shapes: Any, wanted: Any) -> None:
+    def seen(m: Any) -> Any:
+        a, b = (
+            m.arange(float(np.prod(s))).reshape(s).requires_grad_(w) for s, w in zip(shapes, wanted)
+        )
+        made = a @ b
+        steps, node = [], made.grad_fn
+        while node is not None:
+            steps.append(type(node).__name__)
+            node = next((n for n, _ in node.next_functions if n is not None), None)
+        grads = m.autograd.grad(made.sum(), [x for x in (a, b) if x.requires_grad]) if steps else ()
+        return steps, made.stride(), made.tolist(), [g.tolist() for g in grads]
+
+    same(seen)

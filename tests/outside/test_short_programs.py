@@ -11,6 +11,76 @@ from tests.outside.search import first_difference
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "one element is filled in from memory that is somebody's data": """
+        a = torch.tensor([2.0, -1.0])
+        b = torch.tensor([1.0])
+        b.data = a[:1]
+        a[a > 0] = b
+        a[a > 9] = b[0]
+    """,
+    "functions of nothing in a compiled function": """
+        def f(x):
+            torch.unravel_index(torch.tensor(0), ())
+            return x * 2
+        f = traced(f, (torch.ones(2),))
+        a = f(torch.ones(2).requires_grad_())
+    """,
+    "NaN of bfloat16 is the last, and close to itself": """
+        a = torch.tensor([1.0, nan, nan, 2.0, 2.0], dtype=torch.bfloat16)
+        b = a.isclose(a, equal_nan=True)
+        c = a.allclose(a, rtol=0.5, equal_nan=True)
+        d = torch.unique(a, return_inverse=True, return_counts=True)
+    """,
+    "layers of recurrence over a batch of nothing": """
+        a = seeded(torch.nn.LSTM(3, 2))(torch.zeros(2, 0, 3))
+        b = seeded(torch.nn.LSTM(3, 2))(torch.zeros(2, 1, 3))
+    """,
+    "images of one place have no format that strides tell": """
+        a = torch.ones(2, 1, 1, 1).requires_grad_()
+        b = a[::2].contiguous(memory_format=torch.channels_last)
+        c = b.to(memory_format=torch.channels_last)
+    """,
+    "what is equally infinite has no difference": """
+        a = torch.tensor([complex(-inf, inf), complex(-inf, 1), complex(inf, 1), complex(inf, 1)])
+        b = torch.tensor([complex(-inf, 0), complex(-inf, 2), complex(inf, 2), complex(-inf, 0)])
+        c = torch.logaddexp(a, b), torch.logaddexp(b, a)
+    """,
+    "memory of nothing is saved as two types": """
+        a = torch.zeros(1, 0, 2)
+        b = saved([a.view(torch.int32), a])
+    """,
+    "the data of what is detached from an inference tensor": """
+        with torch.inference_mode():
+            a = torch.ones(2) + 1
+        b = a.detach().data.is_inference(), a.data.is_inference()
+    """,
+    "losses of complex numbers that have no derivative": """
+        a = torch.ones(2, dtype=torch.complex64).requires_grad_()
+        b = torch.nn.functional.soft_margin_loss(a, torch.tensor([True, False]))
+    """,
+    "masks of one dimension": """
+        a = torch.ones(2, 2, 3, 2)
+        b = torch.nn.functional.scaled_dot_product_attention(a, a, a, torch.zeros(3))
+        c = torch.nn.functional.scaled_dot_product_attention(a[0], a[0], a[0], torch.zeros(3))
+    """,
+    "a product of a column and a row is written over the column": """
+        a = torch.arange(5.0)
+        b = torch.outer(a, torch.ones(1), out=a.unsqueeze(-1))
+        c = torch.outer(a, torch.ones(5), out=a)
+        d = torch.outer(a, torch.ones(5), out=a[:4])
+    """,
+    "real gradients of complex results are summed as real numbers": """
+        a = torch.ones(2, 1, 2, dtype=torch.float64).requires_grad_()
+        b = torch.ones(2, 3, 2, dtype=torch.complex64)
+        c = torch.autograd.grad((b - a).abs().sum(), [a])
+        d = torch.autograd.grad((b[:, :1] * a).abs().sum(), [a])
+    """,
+    "who may write is asked before what": """
+        a = torch.ones(2, 3).requires_grad_()
+        a[[0, 1], 0] = torch.zeros(0, 3)
+        torch.ones(0, 3).requires_grad_()[[0, 0], 0] = torch.zeros(0, 3)
+        a.index_put_((torch.tensor([9]),), torch.zeros(3))
+    """,
     "one element is filled in from the same memory": """
         a = torch.tensor([2.0, -1.0])
         a[a > 0] = a[:1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.facts.hints import Args
 from toytorch.facts.schema import REQUIRED, Argument, wrong_argument
+
+NUMBERS = (bool, int, float, complex)
 
 
 def spread(values: tuple[Any, ...], name: str = "", word: str = "size") -> tuple[Any, ...]:
@@ -131,6 +134,8 @@ def number(op: Op, i: int, value: Any) -> Any:
     of NumPy's scalars; else itself."""
     if isinstance(value, np.generic):
         return plain_number(value)
+    if not isinstance(value, (Tensor, *NUMBERS)):
+        raise refused(op, i, value)
     if value.__class__ is not Tensor:
         return value
     if value.ndim or value._requires_grad:
@@ -139,6 +144,76 @@ def number(op: Op, i: int, value: Any) -> Any:
             f"{op.name.split('.')[0]}(): argument '{called(op, i)}' must be {kind}, not Tensor"
         )
     return value.item()
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number of Python or NumPy, or a tensor that stands for one."""
+    if isinstance(value, Tensor):
+        return not value.ndim and not value._requires_grad
+    return isinstance(value, (*NUMBERS, np.generic))
+
+
+def all_are(kind: str, values: object) -> bool:
+    """Whether something is a list of what an argument of a type takes, or a tensor, which may be one."""
+    if not isinstance(values, (list, tuple)):
+        return isinstance(values, Tensor)
+    return all(map(TAKES[kind], values))
+
+
+# Whether PyTorch's parser takes a value for an argument of a type.
+TAKES: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda v: isinstance(v, Tensor),
+    "Operand": lambda v: isinstance(v, (Tensor, *NUMBERS, np.generic)),
+    "int": lambda v: is_index(v) or is_integer(v),
+    "float": lambda v: is_number(v),  # a complex one is refused where it is made a real one
+    "Scalar": lambda v: is_number(v),
+    "bool": lambda v: isinstance(v, (bool, np.bool_)),
+    "str": lambda v: isinstance(v, str),
+    "int[]": lambda v: all_are("int", v) or is_index(v),
+    "float[]": lambda v: all_are("float", v),
+    "Tensor[]": lambda v: all_are("Tensor", v),
+}
+TYPED = ("int", "bool", "str")  # types that are asked for before anything is computed
+SAID = {"int[]": "tuple of ints", "float[]": "tuple of floats", "Scalar": "Number"}
+SAID |= {"Tensor[]": "tuple of Tensors", "Operand": "Tensor"}
+
+
+def takes(kind: str, name: str, value: object) -> bool:
+    """Whether an argument of a type takes a value; a dimension may also have a name."""
+    if kind.endswith("?") and value is None:
+        return True
+    kind = kind.rstrip("?")
+    named = kind.startswith("int") and name.startswith("dim") and holds_names(value)
+    return kind not in TAKES or named or TAKES[kind](value)
+
+
+def holds_names(value: object) -> bool:
+    """Whether a value is the name of a dimension, or has some in it."""
+    return isinstance(value, str) or (
+        isinstance(value, (list, tuple)) and any(isinstance(v, str) for v in value)
+    )
+
+
+def as_typed(op: Op, i: int, value: Any) -> Any:
+    """An argument that is an int, a truth or a text; what is none is refused."""
+    a = op.schema.args[i]
+    if not takes(a.type, a.name, value):
+        raise refused(op, i, value)
+    return plain_number(value) if a.type.startswith("int") else value
+
+
+def refused(op: Op, i: int, value: object) -> TypeError:
+    """What PyTorch says of an argument of another type than the schema's."""
+    kind = op.schema.args[i].type.rstrip("?")
+    return wrong_argument(op.name.split(".")[0], called(op, i), i + 1, SAID.get(kind, kind), value)
+
+
+def first_wrong(op: Op, args: Args) -> TypeError | None:
+    """What to say of the first argument that has another type than the schema's; None without one."""
+    for i, (a, value) in enumerate(zip(op.schema.args, args)):
+        if not takes(a.type, a.name, value):
+            return refused(op, i, value)
+    return None
 
 
 def plain_number(value: Any) -> Any:
@@ -180,9 +255,6 @@ def not_a_tensor(op: Op, i: int, value: object) -> str:
     return str(wrong_argument(op.name, called(op, i), i + 1, "Tensor", value))
 
 
-NUMBERS = (bool, int, float, complex)
-
-
 def bound(
     op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: bool = False
 ) -> tuple[tuple[Any, ...], Any]:
@@ -216,6 +288,8 @@ def bound(
             given[i] = as_dtype(asked)
         elif a.type.rstrip("?") in ("float", "Scalar"):
             given[i] = number(op, i, value)
+        elif a.type.rstrip("?") in TYPED:
+            given[i] = as_typed(op, i, value)
     lacking = [i for i, value in enumerate(given) if value is REQUIRED]
     if lacking:
         raise TypeError(missing(op, lacking))

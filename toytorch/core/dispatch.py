@@ -58,13 +58,17 @@ def call(op: Op, args: Args, out: Tensor | None = None) -> Any:
         if state.profiler is not None:
             return state.profiler.around(f"aten::{op.name}", args, hand_over, op, args, out)
         return hand_over(op, args, out)
-    except (TypeError, AttributeError):
-        plain = arguments.with_integers(op, args)
-        if plain is not args:
-            return call(op, plain, out)
-        if foreign(args):
-            given, more = arguments.given(op, args)
-            return ask(op.function, given, **more)
+    except Exception as error:
+        if isinstance(error, (TypeError, AttributeError)):
+            plain = arguments.with_integers(op, args)
+            if plain is not args:
+                return call(op, plain, out)
+            if foreign(args):
+                given, more = arguments.given(op, args)
+                return ask(op.function, given, **more)
+        wrong = None if isinstance(error, TypeError) else arguments.first_wrong(op, args)
+        if wrong is not None:
+            raise wrong from None
         raise
 
 

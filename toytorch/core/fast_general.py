@@ -85,7 +85,7 @@ GENERAL = (
     + """\
             try:
                 c = {kernel}({passed})
-            except (MemoryError, TypeError, ValueError):  # the general path says it better
+            except Exception:  # the general path says it better
                 return call(op, ({args},){out})
             if c.__class__ is not ndarray:
                 c = asarray(c)
@@ -100,7 +100,7 @@ MANY = (
             results = []
             try:
                 made = {kernel}({passed})
-            except (MemoryError, TypeError, ValueError):  # the general path says it better
+            except Exception:  # the general path says it better
                 return call(op, ({args},){out})
             for c in made:
                 if c.__class__ is not ndarray:

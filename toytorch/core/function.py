@@ -98,6 +98,11 @@ def general(op: Op, names: dict[str, Any]) -> str:
                 f"    if {name}.__class__ is not float and {name}.__class__ is not int{some}:\n"
                 f"        {name} = number(op, {i}, {name})\n"
             )
+        elif (kind := a.type.rstrip("?")) in arguments.TYPED:
+            checks.append(
+                f"    if {name}.__class__ is not {kind}{some}:\n"
+                f"        {name} = as_typed(op, {i}, {name})\n"
+            )
     if op.has_out:
         params += ["out=None"] if star else ["*", "out=None"]
     params.append("**more")

@@ -175,7 +175,7 @@ def has_channels_last(a: Any) -> bool:
     least = 1
     for d in (1, *range(a.ndim - 1, 1, -1), 0):
         step = a.strides[d] // a.itemsize
-        if step < least or (d == 0 and step == a.strides[1] // a.itemsize):
+        if step < least or (d == 0 and least == a.strides[1] // a.itemsize):
             return False
         least = step * a.shape[d]
     return True

@@ -71,6 +71,8 @@ def repeated_dims(found: tuple[int, ...], shape: Sizes) -> tuple[int, ...]:
 
 def fit(grad: Tensor, shape: Sizes, dtype: DType) -> Tensor:
     """A gradient in the shape and type of its input: undoes broadcasting and promotion."""
+    if grad._dtype.is_complex and not dtype.is_complex:
+        grad = grad.real
     array_shape = grad._array.shape
     if array_shape != shape:
         lead = len(array_shape) - len(shape)
@@ -80,7 +82,6 @@ def fit(grad: Tensor, shape: Sizes, dtype: DType) -> Tensor:
         if grad._array.shape != shape:
             grad = grad.reshape(shape) if lead >= 0 else grad.expand(shape)
     if grad._dtype is not dtype:
-        grad = grad.real if grad.dtype.is_complex and not dtype.is_complex else grad
         grad = grad.to(dtype)
     return grad
 

@@ -81,7 +81,7 @@ class Facts:
     checks: Any = None
     variant: Any = None
     overlap: bool | str = False
-    apart: bool | str = False
+    apart: bool | str | Fn = False
     out_type: str = ""
     out_needs: str = ""
     out_history: str = ""
@@ -149,7 +149,8 @@ class Op(Facts):
                 "in place": whether the first argument must, where it is written to, and out= have
                 other memory than the others; "own in place": both; "first": asked before all else
                 but the dimension; "views": as True, of views of the arguments; "partly": it may be
-                an argument, but not lie over part of one; "never": it gets a copy)
+                an argument, but not lie over part of one; "never": it gets a copy; or a function
+                that gives the operands as those of a pointwise op, which the result is made by)
     out_type    where out= must have the result's own type, or "given" gives it, or its `checks` say
                 so of out= too ("alike"): how the refusal is
                 worded, a key of

@@ -775,6 +775,8 @@ class Tensor:
         memory = self._memory()
         if isinstance(memory, InferenceStorage):
             tensor._storage = memory.shown()
+        elif isinstance(memory, ShownInference):
+            tensor._storage = ShownInference(memory.array, memory.memory)
         else:
             tensor._storage = memory.counted_anew(0)
         return tensor

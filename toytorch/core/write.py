@@ -470,7 +470,10 @@ def write_out(op: Op, args: Args, results: Any, out: Any) -> Any:
         same = o._array.shape == array.shape
         if op.apart in ("own", "own in place") or (same and op.apart in (True, "views")):
             writing.refuse_overlap(o)
-        if op.apart in (True, "own", "views"):
+        if callable(op.apart):
+            writing.refuse_overlap(o)
+            writing.refuse_shared(o, (None, *op.apart(*args)))
+        elif op.apart in (True, "own", "views"):
             read = args
             if op.apart == "views":  # of which PyTorch asks, not of the tensors
                 read = tuple(t for t in args[0] if t._array.size)

@@ -149,7 +149,7 @@ class Writer:
         if len(node.outputs) == 1:
             self.lines.append(f"{self.place(node.output)} = {call}._array")
         else:
-            targets = ", ".join(self.place(v) for v in node.outputs)
+            targets = ", ".join(self.place(v) for v in node.outputs) or "()"
             leaves = self.given(tree_leaves, "tree_leaves")
             self.lines.append(f"{targets} = (t._array for t in {leaves}({call}))")
 

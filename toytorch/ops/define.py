@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar, cast
 
 from toytorch.backends.base import raise_too_large
 from toytorch.core import subclasses
-from toytorch.core.arguments import is_integer, not_ints
+from toytorch.core.arguments import SAID, TAKES, is_integer, not_ints, takes
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.subclasses import ask, foreign
@@ -128,6 +128,9 @@ class underived_parts(underived):
 # -- functions composed of records ----------------------------------------------------------------
 
 
+NO_TENSORS = set(TAKES) - {"Tensor"}  # what PyTorch's Python code, which begins so, does not ask
+
+
 def public(
     *names: str,
     method: bool | str = False,
@@ -151,7 +154,8 @@ def public(
         asked = not tensor_first or bool(method)  # by callers, not by `need_tensor` alone
         called = names[0] if names else function.__name__
         described = composed(**facts)(function)
-        named = with_words(described, words, asked, called.replace(".", "_"), numpy, numbers)
+        kinds = () if called.startswith("masked.") else TAKES if tensor_first else NO_TENSORS
+        named = with_words(described, words, asked, called.replace(".", "_"), numpy, numbers, kinds)
         for name in names:
             PUBLIC[name] = need_tensor(named, name) if tensor_first else named
         if method:
@@ -162,23 +166,28 @@ def public(
 
 
 def once_more(
-    function: Fn, error: Exception, args: tuple[object, ...], kwargs: dict[str, object]
+    function: Fn,
+    error: Exception,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    kinds: Collection[str] = TAKES,
 ) -> Any:
     """Calls a function that raised `error` again, with numbers in the place of tensors of one integer
-    where it takes integers. Raises `error` where there are no such tensors."""
-    hints = inspect.unwrap(function).__annotations__
-    names = inspect.unwrap(function).__code__.co_varnames
+    where it takes integers. Where there are no such tensors it raises `error`, or says which argument is
+    of another type than the function takes: `kinds` are the types that PyTorch's parser looks at."""
+    own = inspect.unwrap(function)
+    hints, names = own.__annotations__, own.__code__.co_varnames
     meant = {name for name in names if str(hints.get(name)).lower().startswith("int")}
     first = tuple(plain_integer(v) if n in meant else v for n, v in zip(names, args))
     first += args[len(first) :]
     more = {n: plain_integer(v) if n in meant else v for n, v in kwargs.items()}
-    if not any(a is not b for a, b in zip((*first, *more.values()), (*args, *kwargs.values()))):
-        if isinstance(error, AttributeError):
-            for i, (name, value) in enumerate((*zip(names, args), *kwargs.items())):
-                if i and hints.get(name) == "Tensor" and not isinstance(value, Tensor):
-                    raise wrong_argument(function.__name__, name, i + 1, "Tensor", value) from None
-        raise error
-    return function(*first, **more)
+    changed = any(a is not b for a, b in zip((*first, *more.values()), (*args, *kwargs.values())))
+    if changed and isinstance(error, RETRIED):
+        return function(*first, **more)
+    if not isinstance(error, TypeError):
+        by_place = zip(names[: own.__code__.co_argcount], args)
+        refuse_wrong(function.__name__, hints, (*by_place, *kwargs.items()), kinds)
+    raise error
 
 
 def plain_integer(value: Any) -> Any:
@@ -186,7 +195,30 @@ def plain_integer(value: Any) -> Any:
     return value.item() if is_integer(value) else value
 
 
-AMISS = (TypeError, AttributeError, MemoryError, ValueError)
+# After which a function is called again with numbers for tensors that stand for them.
+RETRIED = (TypeError, AttributeError, MemoryError, ValueError)
+# The types of the schemas that annotations stand for.
+HINTED = {"builtins.bool": "bool", "Sequence[Tensor]": "Tensor[]"}
+HINTED["float"] = "Scalar"  # which may be complex at first
+SIZES = ("Ints", "Shape", "Sizes", "Sequence[int]", "tuple[int, ...]", "list[int]")
+HINTED.update(dict.fromkeys(SIZES, "int[]"))
+
+
+def refuse_wrong(
+    function: str,
+    hints: dict[str, Any],
+    given: tuple[tuple[str, object], ...],
+    among: Collection[str],
+) -> None:
+    """Refuses the first argument that has another type than a function's annotations say."""
+    for i, (name, value) in enumerate(given):
+        kinds = str(hints.get(name, "")).split(" | ")
+        if (value is None and "None" in kinds) or name in ("device", "layout", "out"):
+            continue  # those words are looked at elsewhere
+        wanted = [HINTED.get(k, k) for k in kinds if k != "None"]
+        if not any(k not in among or takes(k, name, value) for k in wanted):
+            said = SAID.get(wanted[0], wanted[0])
+            raise wrong_argument(function, name, i + 1, said, value) from None
 
 
 def with_words(
@@ -196,6 +228,7 @@ def with_words(
     called: str = "",
     numpy: bool = True,
     numbers: dict[str, str] | None = None,
+    kinds: Collection[str] = TAKES,
 ) -> F:
     """A function that takes further names for its parameters: these, and NumPy's (`axis=`).
 
@@ -231,18 +264,24 @@ def with_words(
         """Asks an operand that is no tensor of ours, or raises an error again, in better words."""
         if isinstance(error, (MemoryError, ValueError)):
             raise_too_large(error)
-        elif asked and foreign((*args, *kwargs.values())):
+        elif (
+            asked
+            and isinstance(error, (TypeError, AttributeError))
+            and foreign((*args, *kwargs.values()))
+        ):
             return ask(run, args, **kwargs)
-        return once_more(function, error, args, kwargs)
+        return once_more(function, error, args, kwargs, kinds)
+
+    truths = {n for n in known if hint_of(function, n) == "bool" in kinds}
 
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Any:
         if not kwargs:
             try:
                 return function(*args)
-            except AMISS as error:
+            except Exception as error:
                 return amiss(error, args, kwargs)
-        typed(kwargs)
+        typed(kwargs, called, truths)
         if outs and kwargs.get("out") is not None:
             need_out(called, kwargs["out"], outs)
         for word in telling.keys() & kwargs.keys():
@@ -264,7 +303,7 @@ def with_words(
             args = (*args, *before, kwargs.pop("*"))
         try:
             return function(*args, **kwargs)
-        except AMISS as error:
+        except Exception as error:
             return amiss(error, args, kwargs)
 
     run.__dict__["within"] = function, amiss
@@ -280,10 +319,30 @@ def outs_of(function: Fn) -> int:
     return int(text == "Tensor | None")
 
 
-def typed(kwargs: Kwargs) -> None:
-    """Puts the package's type in the place of Python's: `dtype=float` is float64."""
-    if kwargs.get("dtype").__class__ is type:
-        kwargs["dtype"] = as_dtype(kwargs["dtype"])
+def hint_of(function: Fn, name: str) -> str:
+    """A parameter's annotation, as schemas have it."""
+    hint = str(inspect.unwrap(function).__annotations__.get(name, ""))
+    return HINTED.get(hint, hint)
+
+
+WANTED = ("requires_grad",)  # of every function that makes a tensor
+
+
+def typed(kwargs: Kwargs, called: str, truths: Collection[str] = WANTED) -> None:
+    """Puts the package's type in the place of Python's: `dtype=float` is float64. What is no truth
+    where one is asked for is refused."""
+    for word, value in kwargs.items():
+        if word == "dtype" and value.__class__ is type:
+            kwargs[word] = as_dtype(kwargs[word])
+        elif (
+            word in truths
+            and value.__class__ is not bool
+            and not (value is None and word in WANTED)
+            and not takes("bool", word, value)
+        ):
+            raise TypeError(
+                f"{called}(): argument '{word}' must be bool, not {type(value).__name__}"
+            )
 
 
 def spelled_by_callers(function: Any, known: list[str]) -> list[str]:
@@ -312,7 +371,7 @@ def watched(function: F, name: str = "") -> F:
     @functools.wraps(function)
     def make(*args: object, **kwargs: object) -> Any:
         if kwargs:
-            typed(kwargs)
+            typed(kwargs, make.__name__)
             if kwargs.get("out") is not None:
                 need_out(make.__name__, kwargs["out"], 1)
         if state.fast_path is state.SLOW:
@@ -327,8 +386,8 @@ def watched(function: F, name: str = "") -> F:
                     return made
         try:
             return function(*args, **kwargs)
-        except (TypeError, RuntimeError, ValueError) as error:
-            return once_more(function, error, args, kwargs)
+        except Exception as error:
+            return once_more(function, error, args, kwargs, NO_TENSORS)
 
     make.__name__ = name or function.__name__
     CREATING[make.__name__] = make
@@ -356,10 +415,15 @@ def relaying(function: F) -> F:
 FIRST = ("input", *NUMPY_WORDS["input"])  # the words for a first argument
 
 
-def need_tensor(function: Any, name: str) -> Any:
-    """The function, with PyTorch's words where its first argument is no tensor."""
+def need_tensor(function: Any, name: str, kinds: Collection[str] = TAKES) -> Any:
+    """The function, with PyTorch's words where its first argument is no tensor, or another is not of
+    one of the `kinds` of type that PyTorch's parser looks at."""
     seen_as = "aten::" + name.replace(".", "_")
-    within, amiss = getattr(function, "within", (function, None))  # as `with_words` has them
+    # As `with_words` has them.
+    within, amiss = getattr(
+        function, "within", (function, functools.partial(once_more, function, kinds=kinds))
+    )
+    named = within is not function
 
     @functools.wraps(function)
     def checked(*args: object, **kwargs: object) -> Any:
@@ -371,11 +435,11 @@ def need_tensor(function: Any, name: str) -> Any:
                 raise wrong_argument(name.rpartition(".")[2], "input", 1, "Tensor", given[0])
         if state.profiler is not None:
             return state.profiler.around(seen_as, args, function, *args, **kwargs)
-        if kwargs or amiss is None:
+        if kwargs and named:
             return function(*args, **kwargs)
         try:
-            return within(*args)
-        except AMISS as error:
+            return within(*args, **kwargs)
+        except Exception as error:
             return amiss(error, args, kwargs)
 
     return checked
@@ -383,7 +447,8 @@ def need_tensor(function: Any, name: str) -> Any:
 
 def tensor_first(function: F) -> F:
     """A function whose first argument must be a tensor, and is refused in PyTorch's words."""
-    return cast(F, need_tensor(function, function.__name__))
+    kinds = set(TAKES) - {"str"}  # which Python code reads itself
+    return cast(F, need_tensor(function, function.__name__, kinds))
 
 
 def package(prefix: str) -> dict[str, Any]:

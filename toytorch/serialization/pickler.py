@@ -209,7 +209,7 @@ class Pickler:
             self.kinds[number] = kind
             self._alive.append(memory)
         known = self.kinds[self._keys[key]]
-        if kind is not None and known not in (None, kind):
+        if flat.nbytes and kind is not None and known not in (None, kind):
             raise RuntimeError(
                 "Cannot save multiple tensors or storages that view the same data as"
                 " different types"

@@ -215,8 +215,12 @@ def logaddexp(x: Array, y: Array) -> Any:
     """log(eˣ + eʸ) without overflow."""
     if kind_of(x) != "c":
         return defined("logaddexp")(x, y)
-    top = np.where(x.real > y.real, x, y)
-    return top + np.log(np.exp(x - top) + np.exp(y - top))
+    ahead = x.real < y.real
+    top, low = np.where(ahead, y, x), np.where(ahead, x, y)
+    both = np.where(low.real < 0, low, np.log(np.exp(low) + np.exp(top)))
+    infinite = np.isinf(low.real) & (low.real == top.real)  # of which there is no difference
+    made = np.where(infinite, both, top + np.log1p(np.exp(low - top)))
+    return np.where(np.isnan(x) | np.isnan(y), np.nan * (1 + 1j), made).astype(x.dtype)
 
 
 def converter(name: str) -> Callable[[Any], Any]:

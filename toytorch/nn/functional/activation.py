@@ -10,7 +10,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.hints import DType
-from toytorch.ops.define import PUBLIC, takes_words
+from toytorch.ops.define import PUBLIC, takes_words, tensor_first
 from toytorch.ops.elementwise import activation, arithmetic
 from toytorch.ops.elementwise.activation import gelu as gelu_record
 from toytorch.ops.elementwise.activation import softsign, tanhshrink
@@ -101,6 +101,7 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     return leaky_relu(input, negative_slope, True)
 
 
+@tensor_first
 def rrelu(
     input: Tensor,
     lower: float = 1 / 8,

@@ -195,6 +195,7 @@ def entropy_of_logits(
 
 
 @cast_to("float32")
+@tensor_first
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -277,6 +278,7 @@ def gaussian_nll_loss(
 # -- of signs and rankings ------------------------------------------------------------------------
 
 
+@tensor_first
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -292,6 +294,7 @@ def soft_margin_loss(
 
 
 @cast_to("float32")
+@tensor_first
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -310,6 +313,7 @@ def hinge_embedding_loss(
 
 
 @cast_to("float32")
+@tensor_first
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -339,6 +343,7 @@ def ranked_apart(
 
 
 @cast_to("float32")
+@tensor_first
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -413,6 +418,7 @@ def triplet_margin_with_distance_loss(
 
 
 @cast_to("float32")
+@tensor_first
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -567,6 +573,7 @@ def multilabel_soft_margin_loss(
 # -- of alignments --------------------------------------------------------------------------------
 
 
+@tensor_first
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -7,6 +7,7 @@ from toytorch.facts import state
 from toytorch.facts.dtype import bfloat16, float16, float32
 from toytorch.facts.hints import Shape
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
+from toytorch.ops.define import tensor_first
 from toytorch.ops.nn import layer_norm as layers
 from toytorch.ops.nn import normalize as norms
 from toytorch.ops.nn import rms_norm as rms
@@ -64,6 +65,7 @@ def batch_norm(
     return norms.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
+@tensor_first
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,

@@ -216,7 +216,7 @@ class RNNBase(Module):
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         hidden = self._start(x, batch, hidden)
         spans = [(t * batch, (t + 1) * batch) for t in range(length)]
-        fused = self.mode == "LSTM" and x.dtype is float32 and not self.proj_size
+        fused = self.mode == "LSTM" and x.dtype is float32 and not self.proj_size and x.numel() > 0
         if fused:
             x = x.contiguous()  # as PyTorch's fused layer takes it, and saves it
         made, last = self._layers(x.reshape([length * batch, x.shape[2]]), hidden, spans)

@@ -296,8 +296,8 @@ def _exponents(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.dtype
 @public("logspace", tensor_first=False)
 @creating
 def logspace(
-    start: Tensor | int,
-    end: Tensor | int,
+    start: Tensor | float,
+    end: Tensor | float,
     steps: int,
     base: float = 10.0,
     *,

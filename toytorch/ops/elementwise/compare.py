@@ -86,7 +86,7 @@ def _isclose(xp: ArrayModule, a: Array, b: Array, rtol: float, atol: float, equa
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     close = placed(a == b, a, b)
-    if equal_nan and a.dtype.kind in "fc":
+    if equal_nan and a.dtype.kind not in "biu":
         close = placed(close | (xp.isnan(a) & xp.isnan(b)), close)
     if rtol == 0 and atol == 0:
         return close

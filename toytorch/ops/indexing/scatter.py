@@ -95,6 +95,7 @@ def index_put_(
     accumulate: builtins.bool = False,
 ) -> Tensor:
     """Writes values at index tensors."""
+    writing.check_history(self, values._requires_grad)
     if not accumulate:
         refuse_old_mask(self, indices, values)
     given = [i for i in indices if isinstance(i, Tensor)]

@@ -546,7 +546,11 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
             first, *others = (t for t in parts if isinstance(t, Tensor))
             if not others:  # PyTorch calls masked_fill, which takes no bytes
                 gathering.need_mask("masked_fill_", first._array)
-        if masks and value.numel() == 1 and (value is x or value._storage is x._storage):
+        if (
+            masks
+            and value.numel() == 1
+            and (value is x or writing.one_memory(value._storage, x._storage))
+        ):
             value = value.clone()  # as masked_fill would read it
         if value.ndim and value.shape[0] == 1:
             named = [t.ndim for t in tensors if t is not None]

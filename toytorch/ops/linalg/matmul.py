@@ -316,7 +316,7 @@ outer = in_own_type(
     d_vec2=lambda g, self: g.t().mv(self.to(g.dtype)),
     node="MulBackward0",
     fresh=True,
-    apart="own",
+    apart=lambda self, vec2: (self.unsqueeze(-1), vec2),  # a product of a column and a row
     doc="Outer product, out[i, j] = a[i]·b[j].",
 )
 

@@ -60,43 +60,63 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
         return matmul.dot.function(input, other, out=out)
     if m == 2 and n == 1:
         return matmul.mv.function(input, other, out=out)
-    if m == 1:
-        product = matmul_(input.unsqueeze(0), other)
-        if n == 2:
-            row = of_its_own(product.squeeze(0))
-            return counted(row, 1) if out is None else create.put_out(row, out)
-        *lead, _, width = product._array.shape
-        return create.put_out(view.unsafe_viewed(product, (*lead, width)), out)
-    if n == 1:
-        product = matmul_(input, other.unsqueeze(1))
-        return create.put_out(view.unsafe_viewed(product, product._array.shape[:-1]), out)
-    made = matmul.unrecorded(input, other) if out is None and m > 2 else None
-    if made is not None:
-        return made
-    x, y = input._array.shape, other._array.shape
-    if n == 2 and (input.dtype is other.dtype or folds(input, other, out is not None)):
-        # one matrix for the whole batch: fold the batch into the rows
-        rows = convert.reshape(input, (math.prod(x[:-1]), x[-1]))
-        product = matmul.mm.function(rows, other)
-        stack = view.unsafe_viewed(product, (*x[:-1], y[-1]))
-        return stack if out is None else create.put_out(stack, out)
+    if m == 1 and n == 2:
+        row = of_its_own(matmul.mm.function(input.unsqueeze(0), other).squeeze(0))
+        return counted(row, 1) if out is None else create.put_out(row, out)
+    made = matmul.unrecorded(input, other) if out is None and m > 2 and n > 1 else None
+    if made is None:
+        made = folded(input, other, out is not None) if min(m, n) < 3 else None
+    if made is None:
+        made = of_stacks(input, other)
+    return made if out is None else create.put_out(made, out)
+
+
+def folded(a: Tensor, b: Tensor, into: bool) -> Tensor | None:
+    """A stack times a vector or a matrix, or the other way round, as one product in which the stack's
+    matrices lie below each other; None where PyTorch repeats what is no stack."""
+    turned = b.ndim > a.ndim  # the product is made as (bᵀ·aᵀ)ᵀ
+    stack, factor = (b.transpose(-2, -1), a) if turned else (a, b)
+    if turned and a.ndim == 2:
+        factor = a.t()
+    fast = a.dtype is b.dtype and not turned and not a.requires_grad and factor.ndim == 2
+    if not (fast or folds(stack, factor, into, turned)):
+        return None
+    *lead, width = stack.shape
+    rows = convert.reshape(stack, (math.prod(lead), width))
+    if factor.ndim == 1:
+        return view.unsafe_viewed(matmul.mv.function(rows, factor), tuple(lead))
+    product = matmul.mm.function(rows, factor)
+    made = view.unsafe_viewed(product, (*lead, factor.shape[1]))
+    return convert.contiguous(made.transpose(-2, -1)) if turned else made
+
+
+def of_stacks(a: Tensor, b: Tensor) -> Tensor:
+    """The product of stacks of matrices, in which vectors and single matrices are repeated."""
+    m, n, x, y = a.ndim, b.ndim, a._array.shape, b._array.shape
+    if m == n == 3 and x[0] != y[0]:  # of what is repeated, the gradient would be a stack first
+        if x[0] == 1 and a.requires_grad:
+            return matmul_(a.squeeze(0), b)
+        if y[0] == 1 and b.requires_grad:
+            return matmul_(a, b.squeeze(0))
     batch = broadcast_pair(x[:-2], y[:-2])
-    a = input.expand((*batch, *x[-2:]))
-    b = other.expand((*batch, *y[-2:]))
-    count = math.prod(batch)
-    product = matmul.bmm.function(
-        convert.reshape(a, (count, *x[-2:])), convert.reshape(b, (count, *y[-2:]))
-    )
-    return create.put_out(view.unsafe_viewed(product, (*batch, x[-2], y[-1])), out)
+    count, rows = math.prod(batch), x[-2:] if m > 1 else (1, *x)
+    left = convert.reshape(a.expand((*batch, *rows)), (count, *rows))
+    right = convert.reshape(b.expand((*batch, *y[-2:])), (count, *y[-2:]))
+    product = matmul.bmm.function(left, right.unsqueeze(2) if n == 1 else right)
+    if n == 1:
+        product = product.squeeze(-1)
+    return view.unsafe_viewed(product, (*batch, *x[-2:-1], *(y[-1:] if n > 1 else ())))
 
 
-def folds(stack: Tensor, matrix: Tensor, into: bool) -> bool:
+def folds(stack: Tensor, matrix: Tensor, into: bool, turned: bool) -> bool:
     """Whether PyTorch multiplies a stack as one matrix, of which it asks other types than of a stack."""
+    if matrix.requires_grad and not into:
+        return True
+    if turned and matrix.ndim == 2:
+        return False
     shape, strides = stack.shape, stack.stride()
-    return (
-        (matrix.requires_grad and not into)
-        or not stack.numel()
-        or all(strides[i] == strides[i + 1] * shape[i + 1] for i in range(stack.ndim - 2))
+    return not stack.numel() or all(
+        strides[i] == strides[i + 1] * shape[i + 1] for i in range(stack.ndim - 2)
     )
 
 

@@ -298,11 +298,11 @@ pinv_op = in_own_type(
 @public("linalg.pinv")
 def pinv(
     input: Tensor,
-    rcond: float | None = None,
+    rcond: float | Tensor | None = None,
     hermitian: bool = False,
     *,
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: float | Tensor | None = None,
+    rtol: float | Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """The pseudo-inverse: singular values up to max(atol, rtol·S₀) count as 0.
@@ -370,11 +370,11 @@ matrix_rank_op = decomposition(
 @public("linalg.matrix_rank")
 def matrix_rank(
     input: Tensor,
-    tol: float | None = None,
+    tol: float | Tensor | None = None,
     hermitian: bool = False,
     *,
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: float | Tensor | None = None,
+    rtol: float | Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """How many singular values are above max(atol, rtol·S₀)."""

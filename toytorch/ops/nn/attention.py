@@ -264,6 +264,8 @@ def _fits_flash(
             return False
     if mask is None:
         return True
+    if mask.ndim < 2 and not mask.requires_grad:
+        wrap_dim(-2, mask.ndim)  # PyTorch asks for this size, and so refuses what has none
     seen = query.shape[2], key.shape[2]
     return (
         not mask.requires_grad

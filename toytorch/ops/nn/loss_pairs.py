@@ -421,6 +421,7 @@ soft_margin = in_own_type(
     one_backward=True,
     d_self=lambda g, self, target, reduction: share(g, _soft_margin_slope(self, target), reduction),
     d_target=_refuse_target,
+    of_reals="soft_margin_loss",
 )
 
 # -- classes --------------------------------------------------------------------------------------

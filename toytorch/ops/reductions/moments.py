@@ -51,7 +51,7 @@ def _spread(
     dim: Ints | str | None,
     unbiased: bool | None,
     keepdim: builtins.bool,
-    correction: int,
+    correction: float | None,
     out: Tensor | None = None,
 ) -> Any:
     """A variance or its root; warns, as the function of a name, where too few numbers go into it."""
@@ -78,7 +78,7 @@ def _variance(name: str, op: Op) -> Any:
         unbiased: bool | None = None,
         keepdim: builtins.bool = False,
         *,
-        correction: int = 1,
+        correction: float | None = 1,
         out: Tensor | None = None,
     ) -> Tensor:
         return _spread(name, op, input, dim, unbiased, keepdim, correction, out)
@@ -98,7 +98,7 @@ def _with_mean(name: str, op: Op, doc: str) -> Any:
         unbiased: bool | None = None,
         keepdim: builtins.bool = False,
         *,
-        correction: int = 1,
+        correction: float | None = 1,
     ) -> tuple[Tensor, Tensor]:
         return tuple(_spread(name, op, input, dim, unbiased, keepdim, correction))
 

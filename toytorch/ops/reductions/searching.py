@@ -112,6 +112,9 @@ def _unique(xp: ArrayModule, a: Array, dim: int | None) -> Any:
     _refuse_complex(a, dim)
     if d is not None:
         _refuse_nothing(a.shape, d)
+    if a.dtype.kind == "V":  # bfloat16, whose NaN NumPy does not put last
+        values, inverse, counts = _unique(xp, a.astype(np.float32), dim)
+        return values.astype(a.dtype), inverse, counts
     here = d is None and a.__class__ is np.ndarray
     in_order = attempt(xp, "ordered", a.reshape(-1), 0, False) if here else None
     if in_order is not None:
