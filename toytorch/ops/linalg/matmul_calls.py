@@ -74,19 +74,18 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 def folded(a: Tensor, b: Tensor, into: bool) -> Tensor | None:
     """A stack times a vector or a matrix, or the other way round, as one product in which the stack's
     matrices lie below each other; None where PyTorch repeats what is no stack."""
-    turned = b.ndim > a.ndim  # the product is made as (bᵀ·aᵀ)ᵀ
-    stack, factor = (b.transpose(-2, -1), a) if turned else (a, b)
-    if turned and a.ndim == 2:
-        factor = a.t()
-    fast = a.dtype is b.dtype and not turned and not a.requires_grad and factor.ndim == 2
+    m, n = len(a._array.shape), len(b._array.shape)
+    turned = n > m  # the product is made as (bᵀ·aᵀ)ᵀ
+    stack, factor = (b.transpose(-2, -1), a.t() if m == 2 else a) if turned else (a, b)
+    fast = m > n == 2 and not a.requires_grad and a.dtype is b.dtype
     if not (fast or folds(stack, factor, into, turned)):
         return None
-    *lead, width = stack.shape
+    *lead, width = stack._array.shape
     rows = convert.reshape(stack, (math.prod(lead), width))
-    if factor.ndim == 1:
+    if m == 1 or n == 1:
         return view.unsafe_viewed(matmul.mv.function(rows, factor), tuple(lead))
     product = matmul.mm.function(rows, factor)
-    made = view.unsafe_viewed(product, (*lead, factor.shape[1]))
+    made = view.unsafe_viewed(product, (*lead, product._array.shape[1]))
     return convert.contiguous(made.transpose(-2, -1)) if turned else made
 
 
