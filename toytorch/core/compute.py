@@ -29,6 +29,7 @@ from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
 
 REDUCED = (types.float16, types.bfloat16)
+HALF_MOST = 65504.0  # the largest number of float16
 
 
 def compute(op: Op, args: Args, target: Array | None = None) -> Any:
@@ -223,6 +224,10 @@ def compute_pointwise(
     half = reduced and not op.in_halves
     if half and xp is not np and common in REDUCED and op.takes_halves(xp):
         half = False
+    if half and xp is np and common in REDUCED:
+        made = in_one_loop(op, args, common, target)
+        if made is not None:
+            return made
     own: Any = None if common is None else common.numpy
     work = np.float32 if half else own
     arrays, lying = converted(op, args, xp, where, common, half)
@@ -342,6 +347,33 @@ def converted(
                 )
         lying.append(arrays[i])
     return arrays, lying
+
+
+def in_one_loop(op: Op, args: Args, common: dtype, target: Array | None) -> Array | None:
+    """The result for operands of a half type, by the loop of the formula; None where it takes several
+    steps: for operands that lie otherwise than in rows or are of several types."""
+    given = list[Any]()
+    if op.half_loop is None or not (target is None or target.flags.c_contiguous):
+        return None
+    written = 0  # operands that are the target: a loop reads it once
+    for a, value in zip(op.schema.args, args):
+        if isinstance(value, Tensor):
+            if value._dtype is not common or not value.ndim:
+                return None
+            value = value._array
+            if target is not None and np.may_share_memory(value, target):
+                written += 1
+                if value is not target or written > 1:
+                    return None
+        elif value.__class__ in (bool, int, float):
+            if not -HALF_MOST < value < HALF_MOST:  # others are no numbers of float16
+                return None
+            if (a.is_tensor and a.name != op.wide_number) or a.name == op.narrow:
+                value = float(common.numpy.type(value))
+        elif value is not None:
+            return None
+        given.append(value)
+    return op.half_loop(given, target)
 
 
 def options_in_type(op: Op, arrays: list[Any], common: dtype | None) -> None:

@@ -46,6 +46,7 @@ from toytorch.facts.hints import ArrayModule, Fn
 from toytorch.facts.node import BUILT_IN, Node, underived_class
 from toytorch.facts.schema import Schema, parse
 from toytorch.loops.formula import Formula
+from toytorch.loops.half_loop import HalfLoop
 
 registry: dict[str, Op] = {}
 TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivative may name
@@ -57,7 +58,7 @@ VARIANT = {"__slots__": (), "__module__": BUILT_IN}  # what an op's further node
 # Properties that follow from the derivatives and the kernel, and all that `using` replaces.
 FOLLOWING = (
     "formulas", "derivatives", "needs", "keeps", "plan", "node", "held_apply", "on_cpu", "lying",
-    "launch",
+    "launch", "half_loop",
 )  # fmt: skip
 REPLACED = ("rules", "kernel", "_kernels", "_variants", *FOLLOWING)
 
@@ -435,6 +436,17 @@ class Op(Facts):
             found = ORDERS[self.memory](found) if xp is np else base.guarded(xp, found)
             self._kernels[xp] = found
         return found
+
+    @functools.cached_property
+    def half_loop(self) -> HalfLoop | None:
+        """The formula over arrays of half types; None where PyTorch rounds otherwise than once, or
+        the kernel is another."""
+        formula = self.formula
+        if formula is None or not formula.known or self.kernel is not self._stated_kernel[0]:
+            return None
+        if self.halves or self.in_halves or len(self.schema.returns) > 1:
+            return None
+        return HalfLoop(formula, [a.name for a in self.schema.args])
 
     def takes_halves(self, xp: ArrayModule) -> bool:
         """Whether arrays of half types go to the kernel as they are: where a device computes the

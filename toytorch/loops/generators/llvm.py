@@ -1,14 +1,15 @@
 """A Nest as LLVM instructions: the function `core_NAME`.
 
 core(array pointer..., scalar..., size..., stride..., lo, hi) does the part lo..hi of the nest's
-range and returns whether an angle was too large for the fast sine. What no two arrays share is
-told to LLVM (`noalias`): outputs are no input's memory, or exactly an input's, which the layout
-knows.
+range and returns whether an argument was none for the fast versions (an angle too large, say). What
+no two arrays share is told to LLVM (`noalias`): outputs are no input's memory, or exactly an
+input's, which the layout knows.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from toytorch.loops.language.parse import steps_of
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from llvmlite.ir import Module, Value
 
 
-ANGLES = ("sin", "cos", "tan")
 REMAINDERS = ("fmod", "remainder", "floordiv")
+LIMITED = ("sin", "cos", "tan", *REMAINDERS)  # what has a fast version for usual arguments only
 LOOP = "its own name"  # of a loop's note; `jit` puts it there
 # Additions in the body of a loop, from which it is two vectors at a time and what is left with a
 # mask; and from which everything is done with a mask, in half the code.
@@ -47,16 +48,25 @@ BOTH = 2
 SUMS = 8  # vectors of 128 bits that a short loop adds up in: LLVM's two are 128 terms to a number
 
 
-def has_angles(nest: Nest) -> bool:
-    """Whether there is a sine: then there is a second, slow function for large angles."""
-    return any(isinstance(s, Let) and takes_angles(s.op) for s in statements(nest.body))
+def has_limits(nest: Nest) -> bool:
+    """Whether there is a sine, or a remainder of real numbers: then there is a second, slow function
+    for large angles and quotients."""
+    return any(isinstance(s, Let) and is_limited(s) for s in statements(nest.body))
 
 
-def takes_angles(op: str) -> bool:
-    """Whether it is a sine, or a function in whose text there is one."""
-    if op in STATED:
-        return any(takes_angles(s.op) for s in steps_of(op, "float64"))
-    return op in ANGLES
+def is_limited(s: Let) -> bool:
+    """Whether it is such a function, or one in whose text there is one."""
+    if s.op in STATED:
+        return any(step.op in LIMITED for step in every_step(s.op))
+    return s.op in LIMITED and kind(s.type) == "f"
+
+
+def every_step(op: str) -> Iterator[Any]:
+    """The steps of a function of the language, and of those in them."""
+    for s in steps_of(op, "float64"):
+        yield s
+        if s.op in STATED:
+            yield from every_step(s.op)
 
 
 def cost_of(body: tuple[Statement, ...]) -> int:
@@ -180,9 +190,12 @@ class Core(Builder):
             self.iterations(s, start, stop, self.advice(vectorize_predicate_enable=True))
 
     def calls(self, body: tuple[Statement, ...]) -> bool:
-        """Whether there are functions of the C library, of which LLVM cannot make vectors."""
-        ops = {s.op for s in body if isinstance(s, Let)}
-        return not ops.isdisjoint(REMAINDERS) or (self.slow and any(map(takes_angles, ops)))
+        """Whether there is what LLVM cannot make vectors of: functions of the C library, and
+        divisions of integers."""
+        lets = [s for s in body if isinstance(s, Let)]
+        if self.slow and any(map(is_limited, lets)):
+            return True
+        return any(s.op in REMAINDERS and kind(s.type) != "f" for s in lets)
 
     def iterations(self, s: For, start: Value, stop: Value, advice: Any = None) -> None:
         """A loop, with the test before the first iteration."""

@@ -171,7 +171,7 @@ class Parser:
             if PRIMITIVES[op].result == "bool":
                 type = "bool"
             else:
-                type = last[0] if last else self.type
+                type = last[0] if last else computed(self.type)
         if op != "cast":  # constants take the type of what they meet
             other = last[0] if last else type
             if kind(other) == "f":

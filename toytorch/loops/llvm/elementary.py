@@ -28,8 +28,9 @@ WIDENED = ("tan", "erfc", "asin", "acos", "atan", "atan2", "sinh", "cosh")
 class Elementary(Emit):
     """The functions over float32 or float64 numbers.
 
-    slow   whether sine, cosine and tangent are the C library's, as is right for angles beyond
-           `coefficients.ANGLE_LIMIT`; `large` collects whether there was such an angle
+    slow   whether sine, cosine, tangent and remainders are the C library's where that is needed: for
+           angles beyond `coefficients.ANGLE_LIMIT` and for large quotients; `large` collects whether
+           there was such a number
     """
 
     slow = False

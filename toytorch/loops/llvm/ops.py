@@ -139,28 +139,37 @@ class Operations:
     def _real_rest(self, type: str, x: Value, y: Value) -> Any:
         """x - y·trunc(x/y) without error, with the sign of x. Where the quotient has few enough digits
         the product and the difference are exact: float32's in float64, float64's in one step (the
-        quotient may be one too many); elsewhere it is the C library's, which takes twenty times as long.
-        It is called by its name: LLVM would compute its own `frem` in either case."""
+        quotient may be one too many). Other quotients are noted, and the slow version asks the C
+        library, by its name: LLVM would compute its own `frem` in either case."""
         b, m, wide = self.b, self.of(type), self.of("float64")
         up, down = self.convert(m.abs(x), type, "float64"), self.convert(m.abs(y), type, "float64")
         quotient = wide.intrinsic("trunc", b.fdiv(up, down))
-        digits = 29 if type == "float32" else 52
-        near = wide.less(quotient, wide.num(2.0**digits))
-        near = b.and_(near, wide.less(down, wide.num(float("inf"))))
+        most, none = wide.num(2.0 ** (29 if type == "float32" else 52)), wide.num(0)
+        far = b.and_(wide.less(most, quotient), wide.less(none, down))  # x/0 is NaN in either way
+        finite = wide.less(up, wide.num(float("inf")))
+        far = b.and_(far, finite)
+
+        def near() -> Any:
+            if type == "float32":
+                rest = b.fsub(up, b.fmul(quotient, down))
+            else:
+                rest = wide.intrinsic("fma", b.fneg(quotient), down, up)
+            rest = b.select(wide.less(rest, none), b.fadd(rest, down), rest)
+            rest = b.select(wide.less(rest, down), rest, b.fsub(rest, down))
+            endless = b.and_(wide.equal(down, wide.num(float("inf"))), finite)
+            rest = b.select(endless, up, rest)
+            return m.copysign(self.convert(rest, "float64", type), x)
+
+        if not self.math.slow:
+            wide.note(far)
+            return near()
         made = []
-        with b.if_else(near) as (usual, far):
+        with b.if_else(far) as (rare, usual):
+            with rare:
+                values = (self.convert(v, type, "float64") for v in (x, y))
+                made.append((self.convert(wide.library("fmod", *values), "float64", type), b.block))
             with usual:
-                if type == "float32":
-                    rest = b.fsub(up, b.fmul(quotient, down))
-                else:
-                    rest = wide.intrinsic("fma", b.fneg(quotient), down, up)
-                rest = b.select(wide.less(rest, wide.num(0)), b.fadd(rest, down), rest)
-                rest = b.select(wide.less(rest, down), rest, b.fsub(rest, down))
-                rest = self.convert(rest, "float64", type)
-                made.append((m.copysign(rest, x), b.block))
-            with far:
-                far_off = wide.library("fmod", *(self.convert(v, type, "float64") for v in (x, y)))
-                made.append((self.convert(far_off, "float64", type), b.block))
+                made.append((near(), b.block))
         joined = b.phi(x.type)
         for value, block in made:
             joined.add_incoming(value, block)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toytorch.loops.generators.llvm import Core, has_angles
+from toytorch.loops.generators.llvm import Core, has_limits
 from toytorch.loops.language.types import TYPES, kind
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.processor import Processor
@@ -72,11 +72,11 @@ class EntryPoint(Builder):
     def __init__(self, module: Module, nest: Nest, name: str, processor: Processor) -> None:
         self.nest = nest
         self.scratch = [b for b in nest.buffers if b.axes == (-1,)]
-        # After a large angle everything is computed again, slowly; where the input has been
-        # written over by then, it is done slowly at once.
-        kinds = [False, True] if has_angles(nest) else [False]
-        if has_angles(nest) and any(b.same for b in nest.buffers):
-            kinds = [True]
+        # After a large angle or quotient everything is computed again, slowly; where the input has
+        # been written over by then, it is done slowly at once.
+        kinds = [False]
+        if has_limits(nest):
+            kinds = [True] if any(b.same for b in nest.buffers) else [False, True]
         self.cores = [
             Core(module, nest, f"{'slow' if slow else 'core'}_{name}", processor, slow)
             for slow in kinds
