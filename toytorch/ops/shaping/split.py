@@ -69,7 +69,9 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
     [3, 2]
     """
     size = size_of_chunks(input, chunks, dim)
-    return tuple(unsafe_split.function(input, size if size else [0] * chunks, dim))
+    if not size:
+        return tuple(unsafe_split_with_sizes.function(input, [0] * chunks, dim))
+    return tuple(unsafe_split.function(input, size, dim))
 
 
 # -- along one dimension by name ------------------------------------------------------------------
