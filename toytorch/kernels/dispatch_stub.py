@@ -24,7 +24,7 @@ from toytorch.loops.runtime import threads as parallel
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.entry_point import CONTEXT
 from toytorch.loops.runtime.kernel import laid
-from toytorch.loops.runtime.trampoline import DATA, HEAD, RANK, SHAPE, STRIDES
+from toytorch.loops.runtime.trampoline import DATA, FLAGS, HEAD, RANK, SHAPE, STRIDES
 
 if TYPE_CHECKING:
     from llvmlite.ir import Value
@@ -86,6 +86,8 @@ class Shared:
                     b = once_each(b) if repeats == (False, True) else b
                 alike = a.shape == b.shape and not any(repeats)
                 made = self.of_one_shape(a, b) if alike else self.broadcast(a, b)
+            elif not a.flags.forc:
+                made = self.of_one_shape(a, b)
             elif a.flags.c_contiguous and (a.ndim, a.dtype.char) in self.arrays.programs:
                 made = np.empty(a.shape, a.dtype)  # what `of` does, with fewer questions
                 run(self.arrays.programs[a.ndim, a.dtype.char], made, a, b)
@@ -162,8 +164,8 @@ def once_each(a: Array) -> Any:
 
 
 def stub(plain: Any, large: Shared | Fn) -> Any:
-    """A function that calls `large` where arrays are large and either threads share the work or the
-    two arrays differ in shape or order, else `plain`."""
+    """A function that calls `large` where arrays are large and either threads share the work, or the
+    two arrays differ in shape or order, or have gaps; else `plain`."""
     words = {
         "context": jit.context().ctypes.data,
         "plain": id(plain),
@@ -223,7 +225,8 @@ class Stub(builder.Builder):
             for place in (SHAPE, STRIDES):
                 one, two = (self.get(self.pointer(self.at(a, place)), k) for a in (first, second))
                 self.unless(b.icmp_signed("==", one, two), "large")
-        b.branch(self.ways["plain"])
+        dense = b.and_(self.at(first, FLAGS, "half"), self.half(3))
+        b.cbranch(b.icmp_signed("!=", dense, self.half(0)), self.ways["plain"], self.ways["large"])
 
     def unless(self, condition: Value, way: str) -> None:
         """Goes on if the condition holds, and else that way."""

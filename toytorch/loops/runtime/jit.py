@@ -28,6 +28,7 @@ from toytorch.loops.runtime.entry_point import C_FUNCTIONS, CONTEXT, FUNCTIONS, 
 from toytorch.loops.runtime.trampoline import (
     DATA,
     DTYPE,
+    FLAGS,
     RANK,
     SHAPE,
     STRIDES,
@@ -71,6 +72,7 @@ def works() -> bool:
         and word(here, RANK, ctypes.c_int32) == 2
         and [word(word(here, SHAPE), k) for k in (0, 1)] == [2, 3]
         and [word(word(here, STRIDES), k) for k in (0, 1)] == [12, 4]
+        and word(here, FLAGS, ctypes.c_int32) & 3 == 1
         and word(here, DTYPE) == id(probe.dtype)
         and word(id(probe.dtype), TYPE_NUMBER, ctypes.c_int32) == probe.dtype.num
         and word(here, object.__basicsize__ // 8 - 1) == id(np.ndarray)

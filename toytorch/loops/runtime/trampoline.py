@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 HEAD = object.__basicsize__ // 8
 DATA, SHAPE, STRIDES, DTYPE = HEAD, HEAD + 2, HEAD + 3, HEAD + 5
 RANK = (HEAD + 1) * 2  # in words of 4 bytes
+FLAGS = (HEAD + 6) * 2  # in words of 4 bytes; the lowest bits: in rows, in columns
 TYPE_NUMBER = HEAD * 2 + 3  # of the dtype, in words of 4 bytes
 
 PARTS = 4  # of the range for each thread: a thread that comes late takes fewer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.backends.base import RandomSource
+from toytorch.backends.base import RandomSource, attempt
 from toytorch.core.random import generator_of
 from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor, wrap
@@ -160,7 +160,10 @@ def multinomial(
         sums = np.add.accumulate(rows.astype(work), axis=-1, dtype=work)
         sums /= sums[:, -1:].copy()
         sums[:, -1] = 1
-        found = np.stack([np.searchsorted(s.astype(float), p) for s, p in zip(sums, picks)])
+        sums = sums.astype(np.float64)
+        found = attempt(np, "row_places", sums, picks, False)
+        if found is None:
+            found = np.stack([np.searchsorted(s, p) for s, p in zip(sums, picks)])
     else:  # the largest of p/q, q exponential: the order of a race whose rates are the weights
         waits = narrowed(rng.exponential(rows.size), input._array.dtype).reshape(rows.shape)
         keys = rows.astype(waits.dtype) / waits

@@ -12,6 +12,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.hints import Ints
 from toytorch.facts.size import wrap_dim
+from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.creation import create
 from toytorch.ops.define import public
 from toytorch.ops.elementwise import arithmetic
@@ -62,7 +63,7 @@ def diff(
         a, kind = input._array, input.dtype
         wanted = input._requires_grad and state.fast_path is None
         known = (kind.plain or kind.whole) and kind is not types.bool and not wanted
-        if known and a.flags.c_contiguous and a.shape[d] > 1:
+        if known and a.flags.c_contiguous and a.shape[d] > 1 and a.size < SMALLEST:
             before = (slice(None),) * d
             return wrap(a[(*before, slice(1, None))] - a[(*before, slice(None, -1))], kind)
     parts = [t for t in (prepend, input, append) if t is not None]
