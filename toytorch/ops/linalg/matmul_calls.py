@@ -20,6 +20,7 @@ from toytorch.ops.elementwise import arithmetic
 from toytorch.ops.linalg import matmul
 from toytorch.ops.linalg.einsum import evaluate
 from toytorch.ops.shaping import slices, view
+from toytorch.ops.shaping.in_place import renamed
 
 
 @public("matmul", "linalg.matmul", method="matmul", tensor_first=False)
@@ -63,7 +64,7 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     if m == 1:
         product = matmul_(input.unsqueeze(0), other)
         if n == 2:
-            row = of_its_own(product.squeeze(0))
+            row = of_its_own(renamed(product.squeeze(0)))  # PyTorch squeezes in place
             return counted(row, 1) if out is None else create.put_out(row, out)
         *lead, _, width = product._array.shape
         return create.put_out(view.unsafe_viewed(product, (*lead, width)), out)
