@@ -213,9 +213,10 @@ def grad(
             "True, but got: allow_unused=False."
         )
     if type(inputs) is dict:
-        more = retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched
-        values = list(inputs.values())
-        made = grad(outputs, values, grad_outputs, *more, materialize_grads, engine=engine)
+        made = grad(
+            outputs, list(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs,
+            allow_unused, is_grads_batched, materialize_grads, engine=engine,
+        )  # fmt: skip
         return dict(zip(inputs, made))
     places = _places(inputs, "grad")
     inputs = _tensors(places)
