@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.schema import wrong_argument
 
 if TYPE_CHECKING:
     from toytorch.facts.hints import Scalar
@@ -285,7 +284,8 @@ def asked(name: str, value: Any) -> dtype:
         ):
             if value is kind:
                 return widest
-    raise wrong_argument(name, "type", 1, "torch.dtype", value)
+    given = type(value).__name__
+    raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {given}")
 
 
 class finfo:
