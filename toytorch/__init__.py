@@ -309,14 +309,14 @@ ABSENT = (
     "PyTorchFileWriter",
 )  # names alone: compat/_absent.py
 LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
-    "ao": "quantization",
+    "ao": "quantization; torch.autocast computes in half precision",
     "export": "export of programs; torch.jit.trace and torch.jit.script make graphs",
     "fx": "rewriting of Python programs; torch.jit.trace makes graphs",
     "monitor": "counters of events; torch.profiler tells where time goes",
     "mtia": "devices but CPUs and CUDA's",
     "onnx": "export to ONNX; torch.jit.save keeps a compiled module with its weights",
     "package": "archives of code and models; torch.jit.save keeps a compiled module with its weights",
-    "quantization": "quantization",
+    "quantization": "quantization; torch.autocast computes in half precision",
 }
 
 

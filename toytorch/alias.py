@@ -24,7 +24,7 @@ from typing import Any
 
 import toytorch
 from toytorch import LACKING, torch_version, version
-from toytorch.compat._absent import ABSENT, module_of
+from toytorch.compat._absent import ABSENT, MADE, module_of
 from toytorch.compat._imported import imported
 from toytorch.compat._pickled import write_so
 from toytorch.core.public_modules import PLACES, module_of_moved, pytorch_module
@@ -57,7 +57,10 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         parent = fullname.rpartition(".")[0]
         if (fullname in ABSENT or fullname in PLACES) and not is_there(fullname):
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
-        if rest and sys.modules.get(parent) is not sys.modules.get(own_name(parent)):
+        if rest and sys.modules.get(parent) not in (
+            sys.modules.get(own_name(parent)),
+            MADE.get(parent),
+        ):
             return None  # below a module that somebody else put there
         return importlib.machinery.ModuleSpec(fullname, self)
 
@@ -86,7 +89,7 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         try:
             return importlib.import_module(own)
         except ModuleNotFoundError as error:
-            if error.name != own:
+            if error.name is None or not f"{own}.".startswith(f"{error.name}."):
                 raise
             raise ModuleNotFoundError(lacking(spec.name), name=spec.name) from None
 
@@ -131,7 +134,8 @@ def taken_name(name: str) -> str:
 
 def lacking(name: str) -> str:
     """What to say of a part that toytorch does not have."""
-    why = LACKING.get(name.split(".")[1])
+    parent = name.rpartition(".")[0]
+    why = ABSENT[parent][0] if parent in MADE else LACKING.get(name.split(".")[1])
     return f"No module named '{name}' (toytorch has no {why or 'part of this name'})"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -276,6 +278,27 @@ def same_tensor_twice(m: Any) -> Any:
     return m.autograd.grad((x * x).sum(), [x, x])
 
 
+def inputs_in_any_iterable(m: Any) -> Any:
+    """`parameters()` is an iterator; a dict gives its values, and `grad` answers in one."""
+    x, y = leaf(m, 2, 3), leaf(m, 2, 3)
+    out, grad = (x * y).sum(), m.autograd.grad
+    found = [*grad(out, iter([x, y]), retain_graph=True)]
+    found += grad(x * y, iter([x, y]), m.ones(2, 2, dtype=m.float64), is_grads_batched=True)
+    found += [grad(out, {"x": x, "y": y}, retain_graph=True)]
+    out.backward(inputs=iter([y]), retain_graph=True)
+    m.autograd.backward(out, inputs={"y": y}, retain_graph=True)
+    for call in (grad, lambda out, inputs: m.autograd.backward(out, inputs=inputs)):
+        for inputs in ([], OrderedDict(x=x)):
+            try:
+                call(out, inputs)
+            except (RuntimeError, TypeError) as refused:
+                found.append(str(refused))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        grad(out, x, only_inputs=False)
+    return [*found, x.grad, y.grad, [(w.category, str(w.message)) for w in seen]]
+
+
 def gradient_shares_nothing(m: Any) -> Any:
     a, b = leaf(m, 1, 2), leaf(m, 3, 4)
     (a + b).sum().backward()
@@ -380,6 +403,7 @@ BEHAVIOURS = [
     graph_structure, accumulate_is_one_node, called_node, grad_assignment, detached,
     requires_grad_late,
     mixed_dtypes, complex_gradient, broadcast_gradient, empty_gradient, max_ties, same_tensor_twice,
+    inputs_in_any_iterable,
     gradient_shares_nothing, backward_of_a_leaf, leaf_gradient_dtype_and_layout,
     set_grad_enabled_everywhere,
     no_grad_survives_errors, inference, integers_and_comparisons,

@@ -92,6 +92,14 @@ def test_without_a_program_the_use_is_told() -> None:
             "import torch.export.unflatten",
             "No module named 'torch.export' (toytorch has no export",
         ),
+        (
+            "import torch.ao.quantization.quantize_fx",
+            "'torch.ao.quantization.quantize_fx' (toytorch has no quantization: torch.autocast",
+        ),
+        (
+            "import torch.fx.experimental.symbolic_shapes",
+            "symbolic_shapes' (toytorch has no rewriting of Python programs: torch.jit.trace",
+        ),
         ("from torch.nn import Nothing", "cannot import name 'Nothing' from 'torch.nn'"),
     ],
 )

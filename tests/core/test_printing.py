@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import DTYPES, ORACLE, SUBJECT, attempt, torch, tt
+from tests.oracle import DTYPES, ORACLE, SUBJECT, attempt, told, torch, tt
 
 SHAPES = [
     (), (1,), (3,), (12,), (40,), (0,), (2, 3), (3, 1), (1, 1, 4), (0, 3), (2, 0), (2, 2, 3),
@@ -236,3 +236,27 @@ def test_printing_leaves_the_tensor_alone() -> None:
     assert y._version == 0
     y.sum().backward()
     assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["finfo", "iinfo"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "m.ones(1)",
+        "m.ones(1).char()",
+        "1",
+        "'float32'",
+        "None",
+        "float",
+        "int",
+        "bool",
+        "complex",
+        "[]",
+    ],
+)
+def test_limits_are_asked_of_types(name: str, text: str) -> None:
+    """Libraries try `finfo(x)`, and take x's type where that raises TypeError."""
+    theirs, ours = (
+        attempt(lambda m=m: repr(getattr(m, name)(eval(text, {"m": m})))) for m in (torch, tt)
+    )
+    assert (ours[0], told(ours[1])) == (theirs[0], told(theirs[1]))

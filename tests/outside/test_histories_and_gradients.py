@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.oracle import torch, tt
 from tests.outside.alike import (
     LAYOUTS,
     alike,
@@ -388,3 +389,39 @@ def test_gradients_where_a_step_has_no_derivative(name: str, graph: bool) -> Non
             return (x if before else y).grad
 
         alike(what, before)
+
+
+def nodes_and_strides(m: Any, layer: Any, *shape: int) -> Any:
+    """The nodes of a layer's results, and how the gradients of its weights lie."""
+    made = layer(m.ones(*shape))
+    made = made if isinstance(made, tuple) else (made,)
+    sum(t.sum() for t in made).backward()
+    return [t.grad_fn.name() for t in made], [p.grad.stride() for p in layer.parameters()]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("sizes", [(1, 5), (5, 1), (1, 1), (4, 3)])
+@pytest.mark.parametrize("lead", [(6,), (), (2, 3), (1,)])
+def test_gradients_of_narrow_weights_lie_as_they_do(
+    lead: tuple[int, ...], sizes: tuple[int, int], bias: bool
+) -> None:
+    def told(m: Any) -> Any:
+        return nodes_and_strides(m, m.nn.Linear(*sizes, bias=bias), *lead, sizes[0])
+
+    assert told(tt) == told(torch)
+
+
+@pytest.mark.parametrize("name", ["LSTMCell", "GRUCell", "RNNCell"])
+def test_nodes_of_cells(name: str) -> None:
+    def told(m: Any) -> Any:
+        return nodes_and_strides(m, getattr(m.nn, name)(1, 3), 2, 1)
+
+    assert told(tt) == told(torch)
+    tt.manual_seed(0)
+    cell = getattr(tt.nn, name)(2, 3).double()
+
+    def steps(x: Any) -> Any:
+        made = cell(x, cell(x))
+        return made[1] if isinstance(made, tuple) else made
+
+    assert tt.autograd.gradcheck(steps, (tt.rand(2, 2).double().requires_grad_(),))

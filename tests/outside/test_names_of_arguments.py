@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.oracle import attempt, torch, tt
 from tests.outside.alike import What, alike_in_memory, alike_rounded
 
 
@@ -132,3 +133,56 @@ def test_split_is_the_split_of_what_it_is_given() -> None:
     alike_in_memory(lambda m: m.split("a-b", "-"))
     alike_in_memory(lambda m: m.split(m.arange(4), 2))
     alike_in_memory(lambda m: m.split(m.arange(4), split_size=2))
+
+
+# -- methods whose list of integers may be given one by one -----------------------------------------
+
+ONE_BY_ONE = [
+    (name, given)
+    for name in dir(torch.Tensor)
+    if not name.startswith("_")
+    for given in [(0, 1), (1, 2), (2, 1, 2), (1, 1, 2, 4)]
+]
+
+
+def made_by(m: Any, name: str, *given: Any) -> Any:
+    """The shapes of what a method gives; the type of its error."""
+    made, refused = attempt(lambda: getattr(m.ones(1, 2, 4), name)(*given))
+    if refused is not None:
+        return type(refused)
+    parts = made if isinstance(made, (tuple, list)) else [made]
+    return [tuple(x.shape) if isinstance(x, m.Tensor) else x for x in parts]
+
+
+def test_integers_one_by_one() -> None:
+    """Where PyTorch's method gives the same for f(0, 1) and f((0, 1)), so does ours."""
+    seen = set()
+    for name, given in ONE_BY_ONE:
+        want = made_by(torch, name, *given)
+        if not isinstance(want, type) and want == made_by(torch, name, given):
+            assert made_by(tt, name, *given) == want, (name, given)
+            seen.add(name)
+    assert len(seen) > 15, seen
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        lambda m: m.ones(1, 1).squeeze(0, 1.5),
+        lambda m: m.ones(1, 1).count_nonzero(0, 1.0),
+        lambda m: m.ones(1).broadcast_to(3, 1.0),
+        lambda m: m.ones(1, 4).hsplit(1, 2.0),
+        lambda m: m.ones(1).broadcast_to(3).shape,
+    ],
+)
+def test_integers_one_by_one_are_integers(what: What) -> None:
+    alike_rounded(what)
+
+
+def test_functions_take_a_list() -> None:
+    for m in (torch, tt):
+        for given in [(3, 1), (3,)]:
+            with pytest.raises(TypeError):
+                m.broadcast_to(m.ones(1), *given)
+        with pytest.raises(TypeError):
+            m.hsplit(m.ones(1, 4), 1, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from numpy import ndarray, ones, prod
@@ -29,6 +30,25 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 def _grads(value: Any) -> tuple[Any, ...]:
     """The same of gradients; what is neither a tensor nor several is Python's to refuse."""
     return (value,) if isinstance(value, Tensor) else tuple(value)
+
+
+ONLY_INPUTS = (
+    "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient "
+    "for other parts of the graph, please use torch.autograd.backward."
+)
+
+
+def _places(inputs: Any, name: str) -> tuple[Any, ...]:
+    """Where gradients are asked for. Read once: `parameters()` is an iterator."""
+    if isinstance(inputs, Mapping) and type(inputs) is not dict:
+        raise TypeError(
+            f"`inputs` argument to `{name}()` must be a dict, not {type(inputs).__name__}. "
+            "Other Mapping types are not supported."
+        )
+    places = _tuple(inputs.values() if type(inputs) is dict else inputs)
+    if not places:
+        raise RuntimeError(f"`inputs` argument to `{name}()` cannot be empty.")
+    return places
 
 
 def _tensors(inputs: Any) -> list[Any]:
@@ -144,9 +164,7 @@ def backward(
     tensor([3., 3.])
     """
     if inputs is not None:
-        inputs = _tensors(inputs)
-        if not inputs:
-            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        inputs = _tensors(_places(inputs, "backward"))
         for tensor in inputs:
             if not tensor._requires_grad:
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
@@ -177,8 +195,9 @@ def grad(
     materialize_grads: bool = False,
     *,
     engine: engines.Engine | None = None,
-) -> tuple[Any, ...]:
-    """The gradients of outputs with respect to inputs, which are returned and stored nowhere.
+) -> Any:
+    """The gradients of outputs with respect to inputs, which are returned and stored nowhere: in a
+    tuple, or of a dict of inputs in one.
 
     >>> import toytorch as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -193,7 +212,18 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads="
             "True, but got: allow_unused=False."
         )
-    places, inputs = _tuple(inputs), _tensors(inputs)
+    if type(inputs) is dict:
+        made = grad(
+            outputs, list(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs,
+            allow_unused, is_grads_batched, materialize_grads, engine=engine,
+        )  # fmt: skip
+        return dict(zip(inputs, made))
+    places = _places(inputs, "grad")
+    inputs = _tensors(places)
+    if not only_inputs:
+        from toytorch.facts import warned  # seldom needed
+
+        warned.at_call(ONLY_INPUTS, FutureWarning)
     if is_grads_batched:
         more = retain_graph, create_graph, materialize_grads
         return batched(_tuple(outputs), inputs, _tuple(grad_outputs), allow_unused, *more)

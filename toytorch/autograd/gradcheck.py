@@ -228,7 +228,7 @@ def places_wanted(inputs: tuple[Any, ...]) -> list[int]:
     if not wanted:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but "
-            "none of the them have requires_grad=True."
+            "none of them have requires_grad=True."
         )
     for i in wanted:
         x = inputs[i]

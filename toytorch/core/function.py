@@ -64,6 +64,7 @@ def make_operator(op: Op) -> Any:
 def general(op: Op, names: dict[str, Any]) -> str:
     """The source of a function that is no fast path of one or two tensors; adds to its names."""
     params, passed, checks, star = [], [], [], False
+    by_place = [a for a in op.schema.args if not a.keyword_only]
     for i, a in enumerate(op.schema.args):
         name = arguments.called(op, i)
         if a.is_variadic:
@@ -81,6 +82,11 @@ def general(op: Op, names: dict[str, Any]) -> str:
         if not i and op.number_is_self:
             params.append("/")  # `bound` looks whether it may be given by name
         passed.append(name)
+        if i == 1 and len(by_place) == 2 and a.type.startswith("int[]"):
+            params.append("*further")  # a method may be given the integers of its list one by one
+            star = True
+            given = f"spread(({name}, *further), {op.name!r}, {name!r})"
+            checks.append(f"    if further:\n        {name} = {given}\n")
         if a.default is REQUIRED and not a.is_tensor:
             checks.append(
                 f"    if {name} is REQUIRED:\n        raise TypeError(missing(op, [{i}]))\n"

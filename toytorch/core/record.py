@@ -353,9 +353,10 @@ def dtype_of(value: Any) -> Any:
 
 
 def is_column_major(value: Any) -> bool:
-    """Whether a matrix lies in memory column by column."""
-    flags = value._array.flags
-    return bool(flags.f_contiguous and not flags.c_contiguous)
+    """Whether a matrix lies in memory column by column, by its strides: PyTorch takes (1, n) for
+    one that does if its strides are (1, 1)."""
+    a = value._array
+    return bool(a.strides == (a.itemsize, a.itemsize * a.shape[0]))
 
 
 def layout_of(value: Any) -> Any:

@@ -273,6 +273,20 @@ def promote(dims: tuple[dtype, ...], zeros: tuple[dtype, ...], numbers: tuple[dt
     return result
 
 
+def asked(name: str, value: Any) -> dtype:
+    """The type whose limits are asked for: a type of elements, or Python's for the widest."""
+    if isinstance(value, dtype):
+        return value
+    if isinstance(value, type):
+        for kind, widest in zip(
+            (PY_FLOAT, PY_INT, PY_BOOL, builtins.complex), (float64, int64, bool, complex128)
+        ):
+            if value is kind:
+                return widest
+    given = type(value).__name__
+    raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {given}")
+
+
 class finfo:
     """Limits of a floating-point type, like `torch.finfo`.
 
@@ -280,8 +294,8 @@ class finfo:
     (65504.0, 1.1920928955078125e-07)
     """
 
-    def __init__(self, type: dtype | None = None) -> None:
-        type = _default if type is None else type
+    def __init__(self, type: Any = ...) -> None:
+        type = _default if type is ... else asked("finfo", type)
         if not (type.is_floating_point or type.is_complex):
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo "
@@ -315,7 +329,8 @@ class iinfo:
     (-128, 255)
     """
 
-    def __init__(self, type: dtype) -> None:
+    def __init__(self, type: Any) -> None:
+        type = asked("iinfo", type)
         if type.rank != 1:
             raise TypeError(
                 "torch.bool is not supported by torch.iinfo"
@@ -328,7 +343,7 @@ class iinfo:
         self.max, self.min = PY_INT(info.max), PY_INT(info.min)
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
 IN_C = {  # what errors of PyTorch call the types

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from toytorch.backends.base import raise_too_large
 from toytorch.core import subclasses
-from toytorch.core.arguments import SAID, TAKES, is_integer, not_ints, takes
+from toytorch.core.arguments import SAID, TAKES, is_integer, not_ints, spread, takes
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.subclasses import ask, foreign
@@ -138,6 +138,7 @@ def public(
     words: dict[str, str] | None = None,
     numbers: dict[str, str] | None = None,
     numpy: bool = True,
+    one_by_one: bool = False,
     **facts: Any,
 ) -> Callable[[F], F]:
     """Registers a composed function under public names such as "diag" or "linalg.cond".
@@ -147,6 +148,7 @@ def public(
     words         {name: parameter}: further names by which callers may give an argument
     numbers       {parameter: name}: what a number is called there, which is no tensor's name
     numpy         whether NumPy's are among them, as for all that is not Python code in PyTorch
+    one_by_one    whether the method takes its list of integers as several arguments, too
     facts         what the compiler knows of it (see `facts.composed`)
     """
 
@@ -158,6 +160,8 @@ def public(
         named = with_words(described, words, asked, called.replace(".", "_"), numpy, numbers, kinds)
         for name in names:
             PUBLIC[name] = need_tensor(named, name) if tensor_first else named
+        if one_by_one:
+            named = with_words(described, words, asked, called, numpy, numbers, kinds, True)
         if method:
             setattr(Tensor, method if isinstance(method, str) else function.__name__, named)
         return function
@@ -229,6 +233,7 @@ def with_words(
     numpy: bool = True,
     numbers: dict[str, str] | None = None,
     kinds: Collection[str] = TAKES,
+    one_by_one: bool = False,
 ) -> F:
     """A function that takes further names for its parameters: these, and NumPy's (`axis=`).
 
@@ -262,6 +267,9 @@ def with_words(
 
     def amiss(error: Exception, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         """Asks an operand that is no tensor of ours, or raises an error again, in better words."""
+        if one_by_one and (len(args) > 2 or args[-1].__class__ is int):  # here: no other call asks
+            word = next(iter(words or ()), known[1])
+            return run(args[0], spread(args[1:], called, word), **kwargs)
         if isinstance(error, (MemoryError, ValueError)):
             raise_too_large(error)
         elif (

@@ -13,6 +13,7 @@ from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.rnn_layers import (
     GRU_CELL,
     LSTM_CELL,
+    ends_in_sum,
     gru_layer,
     lstm_layer,
 )
@@ -157,6 +158,7 @@ class LSTMCell(_GatedCell):
         x, (h, c), batched = self._set_up(input, hx, 2)
         gates, rows = self._gates(x).to(h.dtype), [(0, len(x))]
         h, _, c = lstm_layer(gates, h, c, self.weight_hh, None, rows, layer=LSTM_CELL)
+        ends_in_sum(h, c)
         return (h, c) if batched else (h.squeeze(0), c.squeeze(0))
 
 

@@ -17,6 +17,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import float64
 from toytorch.facts.hints import Array
+from toytorch.facts.node import Same, node_of
 from toytorch.nn.modules import rnn_arrays as arrays
 from toytorch.nn.modules import rnn_steps as composed
 
@@ -95,6 +96,19 @@ def called(name: str, function: type[Function], steps: Any) -> tuple[type[Functi
 
 LSTM, GRU, RNN = layer("lstm", 2, 1), layer("gru", 1, 1), layer("rnn", 1, 2)
 LSTM_CELL, GRU_CELL = called("MulBackward0", *LSTM), called("AddBackward0", *GRU)
+
+
+class AddBackward0(Same):
+    """The step that PyTorch's graph of an LSTM's cell has last before c, as h has a product."""
+
+    __slots__ = ()
+
+
+def ends_in_sum(h: Tensor, c: Tensor) -> None:
+    """Gives c a step of its own where it shares the layer's with h."""
+    if c._grad_edge is not None and node_of(c._grad_edge) is node_of(h._grad_edge):
+        node = AddBackward0(c)
+        node.edges, c._grad_edge = (c._grad_edge,), node
 
 
 def run(function: Any, steps: Any, *args: object) -> tuple[Any, ...]:

@@ -20,6 +20,7 @@ from toytorch.ops.elementwise import arithmetic
 from toytorch.ops.linalg import matmul
 from toytorch.ops.linalg.einsum import evaluate
 from toytorch.ops.shaping import slices, view
+from toytorch.ops.shaping.in_place import renamed
 
 
 @public("matmul", "linalg.matmul", method="matmul", tensor_first=False)
@@ -61,7 +62,8 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     if m == 2 and n == 1:
         return matmul.mv.function(input, other, out=out)
     if m == 1 and n == 2:
-        row = of_its_own(matmul.mm.function(input.unsqueeze(0), other).squeeze(0))
+        product = matmul.mm.function(input.unsqueeze(0), other)
+        row = of_its_own(renamed(product.squeeze(0)))  # PyTorch squeezes in place
         return counted(row, 1) if out is None else create.put_out(row, out)
     made = matmul.unrecorded(input, other) if out is None and m > 2 and n > 1 else None
     if made is None:

@@ -29,11 +29,14 @@ NUMBERS = {  # nodes of views: the op, and the number that its form in place has
 }
 
 
-def _rename(node: Any) -> None:
-    """Gives the node of a view the name that it has of the form in place."""
-    op, number = NUMBERS.get(node.name(), (None, 0))
-    if op is not None:
-        node.__class__ = op.node_variant(number)
+def renamed(made: Tensor) -> Tensor:
+    """A view whose node gets the name that it has of the form in place."""
+    if made._grad_edge is not None:
+        node = node_of(made._grad_edge)
+        op, number = NUMBERS.get(node.name(), (None, 0))
+        if op is not None:
+            node.__class__ = op.node_variant(number)
+    return made
 
 
 def _relaid(name: str, op: Any) -> Any:
@@ -57,7 +60,7 @@ def _relaid(name: str, op: Any) -> Any:
         self._array = made._array
         if made._grad_edge is not None:
             self._grad_edge, self._requires_grad = made._grad_edge, True
-            _rename(node_of(made._grad_edge))
+            renamed(made)
         writing.refuse_inference(self)  # as PyTorch, which counts when it has written
         writing.bump(self)
         return self

@@ -38,7 +38,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return view.expand.function(self, tuple(other.shape))
 
 
-@public("broadcast_to", method=True)
+@public("broadcast_to", method=True, one_by_one=True)
 def broadcast_to(input: Tensor, size: Sizes) -> Tensor:
     """`expand` as a function."""
     return view.expand.function(input, tuple(size))

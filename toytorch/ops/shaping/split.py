@@ -96,7 +96,7 @@ def _along(name: str, need: int, dim_of: Any, doc: str) -> Any:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return public(name, method=True, words=PLACES)(function)
+    return public(name, method=True, one_by_one=True, words=PLACES)(function)
 
 
 hsplit = _along(
