@@ -236,7 +236,7 @@ def _captions(
             )
         if step.new:
             said.append(
-                f"Leaf {name} receives {got} and its .grad goes from {step.old} to {step.new}"
+                f"{'A leaf' if name == 'leaf' else f'Leaf {name}'} receives {got} and its .grad goes from {step.old} to {step.new}"
             )
             continue
         gifts = [f"{grad} to {labels[record.edges[e].lower]}" for e, grad in step.sent.items()]
