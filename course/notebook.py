@@ -16,6 +16,7 @@ from course.registry import of_chapter
 from toytorch.core.first_call import generated
 
 _ACCENT = "#e2572b"
+_DIM = "opacity:0.7;"  # paler text has less than 4.5:1 on a light or a dark page
 YOURS = ("<!--yours-->", "<!--/yours-->")
 
 
@@ -41,15 +42,15 @@ class StartPage:
             )
             rows += [self._row(chapter) for chapter in chapters]
         return (
-            '<div style="display:grid;grid-template-columns:2.2em minmax(15em,max-content) 1fr '
-            "max-content 9em;column-gap:0.9em;row-gap:0.28em;max-width:72em;line-height:1.5;"
+            '<div style="display:grid;grid-template-columns:2.2em minmax(8em,18em) minmax(9em,1fr) '
+            "max-content max-content;column-gap:0.9em;row-gap:0.28em;max-width:72em;line-height:1.5;"
             'font-family:var(--jp-content-font-family,system-ui,sans-serif)">'
             + "".join(rows)
             + "</div>"
         )
 
     def _row(self, chapter: Chapter) -> str:
-        dim = "" if chapter.written else "opacity:0.45;"
+        dim = "" if chapter.written else _DIM
         title = escape(chapter.title)
         if chapter.written:
             title = f'<a href="{chapter.stem}.ipynb">{title}</a>'
@@ -59,7 +60,7 @@ class StartPage:
         return (
             f'<div style="{dim}font-variant-numeric:tabular-nums">{chapter.number:02d}</div>'
             f'<div style="{dim}">{title}</div>'
-            f'<div style="opacity:{0.7 if chapter.written else 0.4}">{escape(chapter.line)}</div>'
+            f'<div style="{_DIM}">{escape(chapter.line)}</div>'
             f"<div>{self._beside(chapter)}</div><div>{self._meter(chapter)}</div>"
         )
 
@@ -69,14 +70,14 @@ class StartPage:
             return ""
         minutes = sum(one.minutes for one in of_chapter(chapter.number) if not one.optional)
         return (
-            f'<span style="opacity:0.7">{minutes} min</span> · '
+            f'<span style="{_DIM}">{minutes} min</span> · '
             f'<a href="../solutions/{chapter.stem}.ipynb">solved</a> · '
             f'<a href="../slides/{chapter.stem}.html">slides</a>'
         )
 
     def _meter(self, chapter: Chapter) -> str:
         if not chapter.written:
-            return '<span style="opacity:0.45">not written yet</span>'
+            return f'<span style="{_DIM}">not written yet</span>'
         done, count = self._done(chapter)
         if count == 0:
             return ""

@@ -142,11 +142,13 @@ with torch.cuda.simulate(model="A100") as sim:
 # Press Next, and ask before each step where the next block will go. The gray
 # hatched blocks are free and belong to the cache.
 
-# %% slide="more" show="output"
+# %% slide="more"
 MIB = 1 << 20
+bytes_ = {"dtype": torch.uint8, "device": "cuda"}
+
+# %% slide="more"
 with torch.cuda.simulate(model="A100") as sim:
     torch.cuda.memory._record_memory_history()
-    bytes_ = {"dtype": torch.uint8, "device": "cuda"}
     a = torch.empty(4 * MIB, **bytes_)
     b = torch.empty(6 * MIB, **bytes_)
     c = torch.empty(3 * MIB, **bytes_)

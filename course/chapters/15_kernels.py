@@ -81,15 +81,18 @@ done
 # %% [markdown] slide="slide"
 # ## Play: what a warp fetches
 #
-# `x[t]`, `x[2 * t]` and `x[t + 3]` for the threads t = 0 to 31. **Predict** the sectors of each.
+# Thread t of a warp reads `x[t]`: four sectors. **Predict** how many it is for `x[2 * t]` and `x[t + 3]`.
 
 # %% [markdown] slide="notes"
-# Four, eight, five. The last one: 128 bytes that do not begin at a sector touch one more.
+# Eight and five. The second one: 128 bytes that do not begin at a sector touch one more.
 
 # %% slide="more" show="output"
-viz.warp_access([8 * t for t in range(32)], title="x[2 * t]")
+viz.warp_access([4 * t for t in range(32)], title="x[t]")
 
 # %% slide="subslide" show="output"
+viz.warp_access([8 * t for t in range(32)], title="x[2 * t]")
+
+# %% slide="more" show="output"
 viz.warp_access([12 + 4 * t for t in range(32)], title="x[t + 3]")
 
 # %% [markdown] slide="notes"

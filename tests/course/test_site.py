@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from course.contents import CHAPTERS, written
+from course.notebook import StartPage
 from course.site import write
 from tests.course import chromium
+from tests.course.test_slides import contrast
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +121,26 @@ def test_pages_are_whole_in_a_browser(site: Path, browser: Any, name: str, width
     assert seen["wide"] <= 1
     assert seen["words"] > (100 if "/" not in name else 120)
     assert seen["height"] > 150
+
+
+def test_words_can_be_read(site: Path) -> None:
+    """At least 4.5:1 on the paper, on a panel and on white, and nothing is paler than its colour."""
+    style = (site / "site.css").read_text(encoding="utf-8")
+    named = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", style))
+    inks = {named[name] for name in ("ink", "muted", "accent")}
+    inks |= set(re.findall(r"[ {;]color: (#[0-9a-f]{6})", style))
+    for ink in inks:
+        assert (
+            min(contrast(ink, below) for below in (named["paper"], named["panel"], "#ffffff"))
+            >= 4.5
+        )
+    assert "opacity" not in style
+
+
+@pytest.mark.browser
+def test_the_start_page_is_whole_in_a_narrow_notebook(browser: Any) -> None:
+    page = f"<html><head></head><body style='font-size:14px'>{StartPage({})._repr_html_()}</body></html>"
+    assert chromium.ask(browser, page, "answer(document.body.scrollWidth)", width=640) <= 640
 
 
 def test_names_with_underscores_are_not_slanted(site: Path) -> None:

@@ -91,6 +91,8 @@ def test_captions_tell_the_story() -> None:
         for line in said
     )
     assert said[-1] == "Done: 3 nodes ran, and 2 leaves hold their gradient."
+    unnamed = viz.backward_steps(product()[0]).captions
+    assert any(line.startswith("A leaf receives 3. and its .grad goes") for line in unnamed)
 
 
 def test_each_frame_shows_its_turn() -> None:

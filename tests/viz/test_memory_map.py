@@ -188,10 +188,14 @@ def test_blocks_stand_at_their_addresses() -> None:
     assert large.w / small.w == pytest.approx((10 * MIB - 512) / (2 * MIB), rel=1e-3)
     assert small.x - large.x == pytest.approx(large.w, rel=1e-3)
     assert boxes[large.tip].tip == (
-        "10 MB at address 0x7f0000500000; net.py line 2 in forward; lives from event 2 to its end"
+        "10 MB at address 0x7f0000500000; net.py line 2 in forward; lives from event 3 to its end"
     )
     before = [s.tip for s in seen(steps, 2) if isinstance(s, Rect)]
     assert any("line 1" in tip for tip in before) and not any("line 2" in tip for tip in before)
+    told = [steps.captions[step].split(":")[0] for step in range(1, len(steps))]
+    assert told == [
+        f"Event {step}" for step in range(1, len(steps))
+    ]  # as the page says beside them
 
 
 def test_a_block_that_waits_is_dashed_and_says_so() -> None:

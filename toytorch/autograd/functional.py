@@ -202,6 +202,22 @@ def jacobian(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    _check_strategy(strategy, create_graph, strict, vectorize)
+    many, given = as_tuple(inputs, "inputs", "jacobian")
+    if strategy == "forward-mode":
+        return by_columns(func, given, many)
+    with enable_grad():
+        xs = prepared(given, create_graph)
+        out_many, outs = as_tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+        if vectorize:
+            return finished_rows(all_rows(outs, xs, create_graph), many, out_many, create_graph)
+        connected(outs, strict)
+        table = [_by_rows(i, o, xs, create_graph, strict) for i, o in enumerate(outs)]
+    return finished_rows(table, many, out_many, create_graph)
+
+
+def _check_strategy(strategy: str, create_graph: bool, strict: bool, vectorize: bool) -> None:
+    """Refuses options of `jacobian` that cannot be had together."""
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
             'Expected strategy to be either "forward-mode" or "reverse-mode". '
@@ -224,41 +240,24 @@ def jacobian(
             else "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
             "only implemented for `vectorize=True`."
         )
-    many, given = as_tuple(inputs, "inputs", "jacobian")
-    if strategy == "forward-mode":
-        return by_columns(func, given, many)
-    with enable_grad():
-        xs = prepared(given, create_graph)
-        out_many, outs = as_tuple(func(*xs), "outputs of the user-provided function", "jacobian")
-        if vectorize:
-            return finished_rows(all_rows(outs, xs, create_graph), many, out_many, create_graph)
-        connected(outs, strict)
-        stack = registry["stack"].function
-        table = []
-        for i, o in enumerate(outs):
-            flat = o.reshape(-1)
-            rows_of: list[list[Tensor]] = [[] for _ in xs]
-            for k in range(flat.numel()):
-                found = gradients(
-                    [flat[k]],
-                    xs,
-                    [zeros_like(flat[k].detach()) + 1],
-                    create_graph,
-                    strict,
-                    f"Output {i}",
-                    NO_SLOPE if create_graph else "",
-                )
-                for rows_, g in zip(rows_of, found):
-                    rows_.append(g)
-            table.append(
-                [
-                    stack(r, 0).reshape((*o.shape, *x.shape))
-                    if r
-                    else x.new_zeros((*o.shape, *x.shape))
-                    for r, x in zip(rows_of, xs)
-                ]
-            )
-    return finished_rows(table, many, out_many, create_graph)
+
+
+def _by_rows(i: int, o: Tensor, xs: Any, create_graph: bool, strict: bool) -> list[Tensor]:
+    """The Jacobians of output number i, each of its elements differentiated by itself."""
+    flat = o.reshape(-1)
+    rows_of: list[list[Tensor]] = [[] for _ in xs]
+    for k in range(flat.numel()):
+        seed = zeros_like(flat[k].detach()) + 1
+        blame = NO_SLOPE if create_graph else ""
+        found = gradients([flat[k]], xs, [seed], create_graph, strict, f"Output {i}", blame)
+        for rows_, g in zip(rows_of, found):
+            rows_.append(g)
+    stack = registry["stack"].function
+    shapes = [(*o.shape, *x.shape) for x in xs]
+    return [
+        stack(r, 0).reshape(shape) if r else x.new_zeros(shape)
+        for r, x, shape in zip(rows_of, xs, shapes)
+    ]
 
 
 def by_columns(func: Fn, given: tuple[Tensor, ...], many: bool) -> Any:

@@ -160,17 +160,9 @@ def refuse_backward_hooks(mod: Module) -> None:
         raise ValueError(f"Modules that have backward hooks assigned can't be compiled: {mod}")
 
 
-def traced_function(
-    func: Fn, args: Args, name: str, owner: Module | None, strict: bool
-) -> TracedFunction:
-    """Runs a function under the tracer."""
-    flat, spec = tree_flatten(args)
-    tracer = Tracer(Graph(name), seen=True)
-    if owner is not None:
-        class_type = types.Class(type(owner).__name__)
-        register(tracer, owner, tracer.graph.add_input(class_type, "self"))
+def _followed(tracer: Tracer, args: Args, flat: list[Any], names: list[str]) -> list[Tensor]:
+    """The tensors that stand for inputs while a function is traced."""
     leaves = []
-    names = parameter_names(func, len(args)) if len(flat) == len(args) else []
     for i, item in enumerate(flat):
         if not isinstance(item, Tensor):
             raise RuntimeError(
@@ -186,6 +178,20 @@ def traced_function(
             tracer.leaves.append(shown)
         made = tracer.graph.add_input(types.of_tensor(item), names[i] if names else "")
         tracer.bind(shown, made)
+    return leaves
+
+
+def traced_function(
+    func: Fn, args: Args, name: str, owner: Module | None, strict: bool
+) -> TracedFunction:
+    """Runs a function under the tracer."""
+    flat, spec = tree_flatten(args)
+    tracer = Tracer(Graph(name), seen=True)
+    if owner is not None:
+        class_type = types.Class(type(owner).__name__)
+        register(tracer, owner, tracer.graph.add_input(class_type, "self"))
+    names = parameter_names(func, len(args)) if len(flat) == len(args) else []
+    leaves = _followed(tracer, args, flat, names)
     try:
         with state.watching(tracer), scoping(tracer, owner):
             result = func(*tree_unflatten(leaves, spec))

@@ -27,7 +27,7 @@ from toytorch.jit.reachable import where_is
 from toytorch.jit.script import markers
 from toytorch.jit.script.annotations import Unreadable, read, spelled, type_of
 from toytorch.jit.script.attributes import Attributes
-from toytorch.jit.script.base import Compiled
+from toytorch.jit.script.base import Compiled, Parameter
 from toytorch.jit.script.classes import Object, register
 from toytorch.jit.script.errors import FrontendError, NotSupportedError
 from toytorch.jit.script.operators import has_method
@@ -568,6 +568,22 @@ class Calls(Pythons, Attributes):
 
     def inputs_of(self, compiled: Compiled, args: Given, kwargs: Kwargs, at: At) -> list[Value]:
         """The arguments of a compiled function in the order of its parameters."""
+        given = self.by_name(compiled, args, kwargs, at)
+        inputs = []
+        for p in compiled.params:
+            if p.name not in given and p.default is REQUIRED:
+                raise self.fail(
+                    f"\n{compiled.declaration()}:\nArgument {p.name} not provided.\n",
+                    getattr(at, "func", at),
+                )
+            item = given.get(p.name, Known(p.default))
+            if p.name not in given and isinstance(p.default, Tensor):
+                item = self.constant(p.default, at)
+            inputs.append(self.fitted(compiled, p, item, at))
+        return inputs
+
+    def by_name(self, compiled: Compiled, args: Given, kwargs: Kwargs, at: At) -> dict[str, Any]:
+        """What a call gives to the parameters of a compiled function."""
         positional = [p for p in compiled.params if not p.keyword_only]
         where = getattr(at, "func", at)
         if len(args) > len(positional):
@@ -589,44 +605,34 @@ class Calls(Pythons, Attributes):
                     f"\n{compiled.declaration()}:\nUnknown keyword argument '{key}'.\n", where
                 )
             given[key] = item
-        inputs = []
-        for p in compiled.params:
-            if p.name not in given and p.default is REQUIRED:
-                raise self.fail(
-                    f"\n{compiled.declaration()}:\nArgument {p.name} not provided.\n", where
-                )
-            item = given.get(p.name, Known(p.default))
-            if p.name not in given and isinstance(p.default, Tensor):
-                item = self.constant(p.default, at)
-            empty = (
-                isinstance(item, Value)
-                and item.node is not None
-                and not item.node.inputs
-                and (item.node.kind in ("prim::ListConstruct", "prim::DictConstruct"))
-                and not self.is_named(item, at)
+        return given
+
+    def fitted(self, compiled: Compiled, p: Parameter, item: Any, at: At) -> Value:
+        """An argument as a value of its parameter's type."""
+        empty = (
+            isinstance(item, Value)
+            and item.node is not None
+            and not item.node.inputs
+            and (item.node.kind in ("prim::ListConstruct", "prim::DictConstruct"))
+            and not self.is_named(item, at)
+        )
+        value = self.as_value(item, at)
+        if isinstance(p.type, types.List) and p.type.count and fits(p.type.element, value.type, {}):
+            value = self.list_of([value] * p.type.count, at, p.type)
+        wanted = p.type.element if isinstance(p.type, types.Optional) else p.type
+        if isinstance(wanted, types.List) and isinstance(value.type, types.Tuple):
+            parts = [self.as_value(e, at) for e in self.elements(value, at)]
+            value = self.list_of(parts, at, wanted)
+        if empty and isinstance(p.type, (types.List, types.Dict)):
+            value.type = p.type  # [] is whatever the parameter wants
+        if not fits(p.type, value.type, {}):
+            raise self.fail(
+                f"\n{compiled.declaration()}:\nExpected a value of type "
+                f"'{spelled(p.type)}' for argument '{p.name}' but instead found "
+                f"type '{spelled(value.type)}'.\n{EMPTY if is_empty(value) else ''}",
+                getattr(at, "func", at),
             )
-            value = self.as_value(item, at)
-            if (
-                isinstance(p.type, types.List)
-                and p.type.count
-                and fits(p.type.element, value.type, {})
-            ):
-                value = self.list_of([value] * p.type.count, at, p.type)
-            wanted = p.type.element if isinstance(p.type, types.Optional) else p.type
-            if isinstance(wanted, types.List) and isinstance(value.type, types.Tuple):
-                parts = [self.as_value(e, at) for e in self.elements(value, at)]
-                value = self.list_of(parts, at, wanted)
-            if empty and isinstance(p.type, (types.List, types.Dict)):
-                value.type = p.type  # [] is whatever the parameter wants
-            if not fits(p.type, value.type, {}):
-                raise self.fail(
-                    f"\n{compiled.declaration()}:\nExpected a value of type "
-                    f"'{spelled(p.type)}' for argument '{p.name}' but instead found "
-                    f"type '{spelled(value.type)}'.\n{EMPTY if is_empty(value) else ''}",
-                    where,
-                )
-            inputs.append(value)
-        return inputs
+        return value
 
     def is_named(self, item: Value, at: At) -> bool:
         """Whether a call is given a value by its name, so that it is more than the call's own."""

@@ -70,6 +70,22 @@ def _check_mask(mask: Tensor | None, name: str, like: Tensor) -> Any:
     return additive_mask(~mask, like) if mask.dtype.name == "bool" else mask
 
 
+def _head_size(width: int, expected: int, heads: int) -> int:
+    """How wide one of the heads is; refuses a width that is not the expected one, or not divisible."""
+    _require(width == expected, f"was expecting embedding dimension of {expected}, but got {width}")
+    size = width // heads
+    _require(size * heads == width, f"embed_dim {width} not divisible by num_heads {heads}")
+    return size
+
+
+def _check_biases(bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> None:
+    """Refuses one bias without the other, and biases of keys and values that are given."""
+    both = bias_k is not None and bias_v is not None
+    _require(both, "bias_k and bias_v must be set both or neither")
+    _require(static_k is None, "bias cannot be added to static key.")
+    _require(static_v is None, "bias cannot be added to static value.")
+
+
 def _projected(
     query: Tensor, key: Tensor, value: Tensor, weight: Any, weights: Any, bias: Any
 ) -> list[Any]:
@@ -161,12 +177,7 @@ def multi_head_attention_forward(
         key, value = (query, query) if same else (key.unsqueeze(1), value.unsqueeze(1))
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
-    _require(
-        width == embed_dim_to_check,
-        f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}",
-    )
-    size = width // num_heads
-    _require(size * num_heads == width, f"embed_dim {width} not divisible by num_heads {num_heads}")
+    size = _head_size(width, embed_dim_to_check, num_heads)
     _require(
         key.shape == value.shape or (use_separate_proj_weight and key.shape[:2] == value.shape[:2]),
         f"key shape {key.shape} does not match value shape {value.shape}",
@@ -183,12 +194,7 @@ def multi_head_attention_forward(
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
     q, k, v = _projected(query, key, value, in_proj_weight, separate, in_proj_bias)
     if bias_k is not None or bias_v is not None:
-        _require(
-            bias_k is not None and bias_v is not None,
-            "bias_k and bias_v must be set both or neither",
-        )
-        _require(static_k is None, "bias cannot be added to static key.")
-        _require(static_v is None, "bias cannot be added to static value.")
+        _check_biases(bias_k, bias_v, static_k, static_v)
         k, v = (
             cat.function([x, b.repeat(1, batch, 1)])  # type: ignore[union-attr]  # both are there, see above
             for x, b in ((k, bias_k), (v, bias_v))
@@ -207,16 +213,7 @@ def multi_head_attention_forward(
     if need_weights:
         made, weights = _weighted(q, k, v, mask, chance)
     else:
-        heads = [x.reshape([batch, num_heads, x.shape[1], size]) for x in (q, k, v)]
-        if mask is not None:
-            mask = (
-                mask.unsqueeze(0)
-                if mask.shape[0] == 1
-                else mask.reshape([batch, num_heads, mask.shape[1], k.shape[1]])
-            )
-        made = scaled_dot_product_attention(
-            heads[0], heads[1], heads[2], mask, chance, only_causal
-        ).reshape([count, length, size])
+        made = _unweighted(q, k, v, mask, chance, only_causal, batch, num_heads)
     made = linear(
         made.transpose(0, 1).reshape([length * batch, width]), out_proj_weight, out_proj_bias
     )
@@ -238,6 +235,20 @@ def _fitted(mask: Tensor | None, length: int, source: int, count: int) -> Any:
             f"The shape of the {mask.ndim}D attn_mask is {mask.shape}, but should be {wanted}."
         )
     return mask.unsqueeze(0) if mask.ndim == 2 else mask
+
+
+def _unweighted(
+    q: Tensor, k: Tensor, v: Tensor, mask: Any, chance: float, causal: bool, batch: int, heads: int
+) -> Any:
+    """Attention without its weights, over (B·heads, L, E)."""
+    if mask is not None:
+        mask = (
+            mask.unsqueeze(0)
+            if mask.shape[0] == 1
+            else mask.reshape([batch, heads, mask.shape[1], k.shape[1]])
+        )
+    q4, k4, v4 = (x.reshape([batch, heads, *x.shape[1:]]) for x in (q, k, v))
+    return scaled_dot_product_attention(q4, k4, v4, mask, chance, causal).reshape(q.shape)
 
 
 def _weighted(

@@ -82,6 +82,25 @@ def embedding(
     )
 
 
+_MODES = {"sum": 0, "mean": 1, "max": 2}  # of bags
+
+
+def _check_mode(mode: str, by_frequency: bool, sparse: bool, weights: Tensor | None) -> None:
+    """Refuses a mode of bags that does not go with the other options."""
+    if mode not in _MODES:
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and (by_frequency or sparse):
+        raise ValueError(
+            "max mode does not support "
+            + ("scaling the gradient by the frequency" if by_frequency else "sparse weights")
+        )
+    if weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+
+
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -96,7 +115,6 @@ def embedding_bag(
     padding_idx: int | None = None,
 ) -> Tensor:
     """The sums, means or maxima of bags of rows of a table."""
-    modes = {"sum": 0, "mean": 1, "max": 2}
     if weight.dtype is int64 and input.is_floating_point():  # the order of long ago
         input, weight = weight, input
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
@@ -124,18 +142,7 @@ def embedding_bag(
         raise ValueError("offsets has to be a 1D Tensor but got None")
     elif offsets.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
-    if mode not in modes:
-        raise ValueError("mode has to be one of sum, mean or max")
-    if mode == "max" and (scale_grad_by_freq or sparse):
-        raise ValueError(
-            "max mode does not support "
-            + ("scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights")
-        )
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
-        )
+    _check_mode(mode, scale_grad_by_freq, sparse, per_sample_weights)
     if max_norm is not None:
         tables.embedding_renorm_(weight.detach(), input, max_norm, norm_type)  # a parameter, too
     made: Any = tables.embedding_bag(
@@ -143,7 +150,7 @@ def embedding_bag(
         input,
         offsets,
         scale_grad_by_freq,
-        modes[mode],
+        _MODES[mode],
         sparse,
         per_sample_weights,
         include_last_offset,

@@ -202,23 +202,15 @@ def bag_numbers(
     return xp.repeat(xp.arange(bags), ends[1:] - ends[:-1]), bags
 
 
-@public("embedding_bag")
-@watched
-def embedding_bag(
+def _check_bags(
     weight: Tensor,
     indices: Tensor,
     offsets: Tensor,
-    scale_grad_by_freq: bool = False,
-    mode: int = 0,
-    sparse: bool = False,
-    per_sample_weights: Tensor | None = None,
-    include_last_offset: bool = False,
-    padding_idx: int | None = None,
-) -> Any:
-    """Sums (mode 0), means (1) or maxima (2) of the rows of bags, given by where bags start.
-
-    Returns the bags, the bag of each index, the sizes of bags, and the places of maxima.
-    """
+    mode: int,
+    per_sample_weights: Tensor | None,
+    padding_idx: int | None,
+) -> None:
+    """Refuses what `embedding_bag` cannot take."""
     if indices.ndim not in (1, 2):
         raise RuntimeError(
             f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.ndim}"
@@ -250,6 +242,26 @@ def embedding_bag(
         )
     if mode not in (0, 1, 2):
         raise RuntimeError("`mode` must be sum, mean, or max.")
+
+
+@public("embedding_bag")
+@watched
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """Sums (mode 0), means (1) or maxima (2) of the rows of bags, given by where bags start.
+
+    Returns the bags, the bag of each index, the sizes of bags, and the places of maxima.
+    """
+    _check_bags(weight, indices, offsets, mode, per_sample_weights, padding_idx)
     # PyTorch heeds the last offset where it adds rows without a look at each, and only there.
     slow = mode == 2 or padding_idx is not None
     numbers, bags = bag_numbers(offsets, indices.numel(), include_last_offset, slow)

@@ -76,6 +76,23 @@ def _need_real(onesided: bool | None, is_complex: bool, window: Tensor | None) -
     return real
 
 
+def _check_windows(
+    text: str, n: int, n_fft: int, hop: int, width: int, window: Tensor | None
+) -> None:
+    """Refuses windows that do not fit a signal of n samples; `text` begins the message."""
+    if not 0 < n_fft <= n:
+        raise RuntimeError(text + f"expected 0 < n_fft < {n}, but got n_fft={n_fft}")
+    if hop <= 0:
+        raise RuntimeError(text + f"expected hop_length > 0, but got hop_length={hop}")
+    if not 0 < width <= n_fft:
+        raise RuntimeError(text + f"expected 0 < win_length <= n_fft, but got win_length={width}")
+    if window is not None and (window.ndim != 1 or window.shape[0] != width):
+        raise RuntimeError(
+            text + f"expected a 1D window tensor of size equal to win_length={width}"
+            f", but got window with size {list(window.shape)}"
+        )
+
+
 @public("stft", method=True, tensor_first=False)
 def stft(
     input: Tensor,
@@ -125,18 +142,7 @@ def stft(
     if not center and align_to_window:
         before = (n_fft - width) // 2
         x = padded(x, before, before)
-    n = x.shape[-1]
-    if not 0 < n_fft <= n:
-        raise RuntimeError(text + f"expected 0 < n_fft < {n}, but got n_fft={n_fft}")
-    if hop <= 0:
-        raise RuntimeError(text + f"expected hop_length > 0, but got hop_length={hop}")
-    if not 0 < width <= n_fft:
-        raise RuntimeError(text + f"expected 0 < win_length <= n_fft, but got win_length={width}")
-    if window is not None and (window.ndim != 1 or window.shape[0] != width):
-        raise RuntimeError(
-            text + f"expected a 1D window tensor of size equal to win_length={width}"
-            f", but got window with size {list(window.shape)}"
-        )
+    _check_windows(text, x.shape[-1], n_fft, hop, width, window)
     real = _need_real(onesided, x.dtype.is_complex, window)
     half = real if onesided is None else onesided
     frames = x.unfold(-1, n_fft, hop)  # (..., T, n_fft)
@@ -161,6 +167,32 @@ def stft(
     return view_as_real.function(made)
 
 
+def _check_spectrum(text: str, x: Tensor) -> None:
+    """Refuses what is no spectrum of a signal or of a batch of them."""
+    if not x.dtype.is_complex:
+        raise RuntimeError(
+            "istft requires a complex-valued input tensor matching the output from "
+            "stft with return_complex=True."
+        )
+    if not x.numel():
+        raise RuntimeError(text + "input tensor cannot be empty.")
+    if x.ndim not in (2, 3):
+        if x.ndim < 2:
+            raise IndexError(
+                "Dimension out of range (expected to be in range of [-2, 1], but got -3)"
+            )
+        raise RuntimeError(text + f"expected a tensor with 2 or 3 dimensions, but got {x.ndim}")
+
+
+def _added_up(frames: Any, taper: Any, hop: int) -> tuple[Any, Any]:
+    """Frames (B, T, N) as signals (B, L), each where it was, and the sum of the squared windows."""
+    batch, count, n_fft = frames.shape[0], frames.shape[1], taper.shape[0]
+    total = n_fft + hop * (count - 1)
+    added = unfold_backward.function(frames * taper, (batch, total), 1, n_fft, hop)
+    squares = (taper * taper).expand((1, count, n_fft))
+    return added, unfold_backward.function(squares, (1, total), 1, n_fft, hop)
+
+
 @public("istft", method=True)
 def istft(
     input: Tensor,
@@ -179,19 +211,7 @@ def istft(
     options = {"center": center, "normalized": normalized, "onesided": onesided, "length": length,
                "return_complex": return_complex}  # fmt: skip
     hop, width, text = _described("istft", x, n_fft, hop_length, win_length, window, options)
-    if not x.dtype.is_complex:
-        raise RuntimeError(
-            "istft requires a complex-valued input tensor matching the output from "
-            "stft with return_complex=True."
-        )
-    if not x.numel():
-        raise RuntimeError(text + "input tensor cannot be empty.")
-    if x.ndim not in (2, 3):
-        if x.ndim < 2:
-            raise IndexError(
-                "Dimension out of range (expected to be in range of [-2, 1], but got -3)"
-            )
-        raise RuntimeError(text + f"expected a tensor with 2 or 3 dimensions, but got {x.ndim}")
+    _check_spectrum(text, x)
     if not return_complex and window is not None and window.dtype.is_complex:
         raise RuntimeError("Complex windows are incompatible with return_complex=False")
     _need_real(onesided, return_complex, window)
@@ -220,11 +240,8 @@ def istft(
     else:
         frames = frames if half else frames[..., : n_fft // 2 + 1]
         frames = fft_c2r.function(frames, (2,), way, n_fft)
-    count = frames.shape[1]
-    total = n_fft + hop * (count - 1)
-    added = unfold_backward.function(frames * taper, (batch.shape[0], total), 1, n_fft, hop)
-    squares = (taper * taper).expand((1, count, n_fft))
-    envelope = unfold_backward.function(squares, (1, total), 1, n_fft, hop)
+    added, envelope = _added_up(frames, taper, hop)
+    total = added.shape[1]
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else total - n_fft // 2 if center else total
     keep = slice(start, min(end, total))

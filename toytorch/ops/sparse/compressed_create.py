@@ -105,9 +105,29 @@ def inferred(ends: Tensor, places: Tensor, held: Tensor, layout: layout_class) -
 
 def check(ends: Tensor, places: Tensor, held: Tensor, sizes: Sizes, layout: layout_class) -> None:
     """Refuses parts that do not fit each other, and indices that are out of order."""
-    ends_name, places_name, line, _ = NAMES[layout in BY_ROWS]
+    ends_name, places_name, _, _ = NAMES[layout in BY_ROWS]
     if held.layout is not strided:
         raise RuntimeError("expected values to be a strided and contiguous tensor")
+    check_dimensions(ends, places, held, sizes, layout)
+    lines, width = check_lengths(ends, places, held, sizes, layout)
+    if ends.dtype is not places.dtype:
+        raise RuntimeError(
+            f"{ends_name} and {places_name} must have the same dtype, but got {ends.dtype.legacy} "
+            f"and {places.dtype.legacy}, respectively"
+        )
+    if ends.dtype not in (types.int32, types.int64):
+        raise RuntimeError(
+            f"{ends_name} and {places_name} dtype must be Int or Long, but got {ends.dtype.legacy}"
+        )
+    if not ends.is_meta:
+        check_order(ends, places, places.shape[-1], lines, width, layout)
+
+
+def check_dimensions(
+    ends: Tensor, places: Tensor, held: Tensor, sizes: Sizes, layout: layout_class
+) -> None:
+    """Refuses parts whose numbers of dimensions, or batches, are not those of the size."""
+    ends_name, places_name, _, _ = NAMES[layout in BY_ROWS]
     batch = ends.ndim - 1
     if batch < 0:
         raise RuntimeError(f"{ends_name} must have dimensionality >= 1 but got {ends.ndim}")
@@ -134,6 +154,14 @@ def check(ends: Tensor, places: Tensor, held: Tensor, sizes: Sizes, layout: layo
                 "all batch dimensions of indices and values must be equal to those of the size: "
                 f"{name} has {list(part.shape[:batch])}, the size {list(sizes[:batch])}"
             )
+
+
+def check_lengths(
+    ends: Tensor, places: Tensor, held: Tensor, sizes: Sizes, layout: layout_class
+) -> tuple[int, int]:
+    """Refuses lengths that are not those of the size; how many lines there are, and how wide."""
+    ends_name, places_name, line, _ = NAMES[layout in BY_ROWS]
+    batch, inner = ends.ndim - 1, 2 if layout in IN_BLOCKS else 0
     block = _blocks(held, batch, layout) or (1, 1)
     if inner:
         for d in range(2):
@@ -161,17 +189,7 @@ def check(ends: Tensor, places: Tensor, held: Tensor, sizes: Sizes, layout: layo
             "values.shape[-dense_dim:] must be equal to the dense dimensions of the size: "
             f"{list(held.shape[batch + 1 + inner :])} and {list(sizes[batch + 2 :])}"
         )
-    if ends.dtype is not places.dtype:
-        raise RuntimeError(
-            f"{ends_name} and {places_name} must have the same dtype, but got {ends.dtype.legacy} "
-            f"and {places.dtype.legacy}, respectively"
-        )
-    if ends.dtype not in (types.int32, types.int64):
-        raise RuntimeError(
-            f"{ends_name} and {places_name} dtype must be Int or Long, but got {ends.dtype.legacy}"
-        )
-    if not ends.is_meta:
-        check_order(ends, places, nnz, lines, width, layout)
+    return lines, width
 
 
 def check_order(

@@ -36,6 +36,26 @@ def timed(kind: str, function: Fn, *arguments: Sequence[int]) -> Any:
     )
 
 
+def check_workers(
+    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool
+) -> None:
+    """Refuses options of workers that do not fit each other."""
+    if num_workers < 0:
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to "
+            "disable multiprocessing."
+        )
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing.let num_workers "
+            "> 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+        )
+    if persistent_workers and num_workers == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+
+
 class DataLoader:
     """Iterates over a dataset in batches, like `torch.utils.data.DataLoader`.
 
@@ -69,42 +89,11 @@ class DataLoader:
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        if num_workers < 0:
-            raise ValueError(
-                "num_workers option should be non-negative; use num_workers=0 to "
-                "disable multiprocessing."
-            )
-        if timeout < 0:
-            raise ValueError("timeout option should be non-negative")
-        if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError(
-                "prefetch_factor option could only be specified in multiprocessing.let num_workers "
-                "> 0 to enable multiprocessing, otherwise set prefetch_factor to None."
-            )
-        if persistent_workers and num_workers == 0:
-            raise ValueError("persistent_workers option needs num_workers > 0")
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
+        check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         self._stream = isinstance(dataset, IterableDataset)
-        if self._stream and (shuffle or sampler is not None or batch_sampler is not None):
-            what = "shuffle" if shuffle else "sampler" if sampler is not None else "batch_sampler"
-            given = {"shuffle": shuffle, "sampler": sampler, "batch_sampler": batch_sampler}[what]
-            raise ValueError(
-                f"DataLoader with IterableDataset: expected unspecified {what} option, but got "
-                f"{what}={given}"
-            )
+        self._check_sampling(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, "
-                    "shuffle, sampler, and drop_last"
-                )
             batch_size = None
-        elif batch_size is None and drop_last:
-            raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually "
-                "exclusive with drop_last"
-            )
         self.dataset, self.num_workers, self.timeout = dataset, num_workers, timeout
         self.worker_init_fn, self.generator = worker_init_fn, generator
         self.pin_memory, self.batch_size, self.drop_last = pin_memory, batch_size, drop_last
@@ -129,6 +118,31 @@ class DataLoader:
         self._told_length: int | None = None  # what a stream said of its length, when asked
         warn_of_workers(num_workers)
         self._whole = True  # from now on, `__setattr__` refuses what is FIXED
+
+    def _check_sampling(
+        self, batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: bool
+    ) -> None:
+        """Refuses what chooses the elements of a batch in two ways, or cannot."""
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if self._stream and (shuffle or sampler is not None or batch_sampler is not None):
+            what = "shuffle" if shuffle else "sampler" if sampler is not None else "batch_sampler"
+            given = {"shuffle": shuffle, "sampler": sampler, "batch_sampler": batch_sampler}[what]
+            raise ValueError(
+                f"DataLoader with IterableDataset: expected unspecified {what} option, but got "
+                f"{what}={given}"
+            )
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, "
+                    "shuffle, sampler, and drop_last"
+                )
+        elif batch_size is None and drop_last:
+            raise ValueError(
+                "batch_size=None option disables auto-batching and is mutually "
+                "exclusive with drop_last"
+            )
 
     FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 

@@ -235,9 +235,8 @@ def _captions(
                 else f"{got}, a sum of {len(came)}"
             )
         if step.new:
-            said.append(
-                f"Leaf {name} receives {got} and its .grad goes from {step.old} to {step.new}"
-            )
+            who = "A leaf" if name == "leaf" else f"Leaf {name}"
+            said.append(f"{who} receives {got} and its .grad goes from {step.old} to {step.new}")
             continue
         gifts = [f"{grad} to {labels[record.edges[e].lower]}" for e, grad in step.sent.items()]
         sends = " and ".join(gifts) if gifts else "nothing"

@@ -69,7 +69,7 @@ DRAWING = r"""
       pen.font = FONT;
       D.rows.forEach(function (row) { names = Math.max(names, pen.measureText(row[0]).width); });
       left = above || !names ? 1 : Math.min(names, M.name) + 10;
-      right = wide - 1;
+      right = wide - 5;  // room for half the head of an arrow at the end
       lanes = []; curves = [];
       var y = 26, group = null;
       D.rows.forEach(function (row) {
@@ -246,7 +246,7 @@ DRAWING = r"""
       lanes.forEach(function (lane) {
         if (lane.rule) line([[0, lane.rule], [wide, lane.rule]], C.faint, 1);
       });
-      pen.save(); pen.beginPath(); pen.rect(left - 1, 0, right - left + 2, tall); pen.clip();
+      pen.save(); pen.beginPath(); pen.rect(left - 1, 0, wide - left + 1, tall); pen.clip();
       lanes.forEach(drawLane);
       drawLinks();
       if (hovered >= 0) {

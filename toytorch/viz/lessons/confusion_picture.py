@@ -7,7 +7,7 @@ from typing import Any
 
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.picture import Picture
-from toytorch.viz.draw.scene import Rect, Scene, Text, heading, remark
+from toytorch.viz.draw.scene import Rect, Scene, Shape, Text, heading, remark
 from toytorch.viz.draw.text import shorten, width
 
 MARGIN, SIDE, LABEL = 22.0, 34.0, 110.0
@@ -43,55 +43,19 @@ def confusion(matrix: Any, names: Sequence[str] = (), *, title: str = "") -> Pic
         remark(MARGIN, top - 8, "truth"),
         remark(left + n * side + 50, top - 8, "right", "end"),
     )
+    size = palette.TEXT_SIZE
     for i, row in enumerate(rows):
         y, whole = top + i * SIDE, sum(row)
+        middle = left + i * side + side / 2
         scene.add(
-            Text(
-                left - 10,
-                y + 21,
-                shorten(said[i], palette.TEXT_SIZE, LABEL),
-                palette.TEXT_SIZE,
-                anchor="end",
-            ),
-            Text(
-                left + i * side + side / 2,
-                top - 8,
-                shorten(said[i], palette.TEXT_SIZE, side + 4),
-                palette.TEXT_SIZE,
-                anchor="middle",
-            ),
+            Text(left - 10, y + 21, shorten(said[i], size, LABEL), size, anchor="end"),
+            Text(middle, top - 8, shorten(said[i], size, side + 4), size, anchor="middle"),
         )
         if whole:
             scene.add(remark(left + n * side + 50, y + 21, f"{row[i] / whole:.0%}", "end"))
         for j, count in enumerate(row):
-            hue = palette.GREEN if i == j else palette.RED
-            share = count / whole if whole else 0.0
-            strong = share > 0.5
-            fill = "none" if not count else hue.line if strong else hue.tint
-            scene.add(
-                Rect(
-                    left + j * side + 1,
-                    y + 1,
-                    side - 2,
-                    SIDE - 2,
-                    4,
-                    palette.REST if not count else fill,
-                    "none",
-                    tip=f"{count} of {whole} {said[i]} taken for {said[j]}",
-                )
-            )
-            if count:
-                scene.add(
-                    Text(
-                        left + j * side + side / 2,
-                        y + 21,
-                        str(count),
-                        palette.TEXT_SIZE,
-                        palette.BOX if strong else palette.INK,
-                        "middle",
-                        i == j,
-                    )
-                )
+            tip = f"{count} of {whole} {said[i]} taken for {said[j]}"
+            scene.add(*_cell(left + j * side, y, side, count, whole, i == j, tip))
     scene.ground()
     wrong = [(rows[i][j], -i, -j) for i in range(n) for j in range(n) if i != j and rows[i][j]]
     worst = ""
@@ -100,3 +64,18 @@ def confusion(matrix: Any, names: Sequence[str] = (), *, title: str = "") -> Pic
         worst = f", most often {said[-i]} taken for {said[-j]} ({count})"
     scene.description = f"{right} of {total} right{worst}."
     return Picture(scene, f"confusion: {right} of {total} right{worst}")
+
+
+def _cell(
+    x: float, y: float, side: float, count: int, whole: int, right: bool, tip: str
+) -> list[Shape]:
+    """A count, on a colour that is strong where it is more than half of its row."""
+    hue = palette.GREEN if right else palette.RED
+    strong = bool(whole) and count / whole > 0.5
+    fill = palette.REST if not count else hue.line if strong else hue.tint
+    cell: list[Shape] = [Rect(x + 1, y + 1, side - 2, SIDE - 2, 4, fill, "none", tip=tip)]
+    if count:
+        ink = palette.BOX if strong else palette.INK
+        middle = x + side / 2
+        cell.append(Text(middle, y + 21, str(count), palette.TEXT_SIZE, ink, "middle", right))
+    return cell

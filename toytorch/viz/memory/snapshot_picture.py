@@ -152,8 +152,8 @@ class _Drawing:
         """The colour of an allocation, and what it says under the mouse."""
         one = self.history.allocations[number]
         asked = f" (asked for {size(one.requested)})" if one.requested != one.size else ""
-        born = "before the record" if one.born < 0 else f"event {one.born}"
-        died = "its end" if one.died is None else f"event {one.died}"
+        born = "before the record" if one.born < 0 else f"event {one.born + 1}"
+        died = "its end" if one.died is None else f"event {one.died + 1}"
         life = "" if not self.history.events else f"; lives from {born} to {died}"
         place = f"; {clean(one.where)}" if one.where else ""
         return self.hues.get(

@@ -9,15 +9,18 @@ from toytorch.viz.memory.snapshot_state import State
 
 
 def caption(history: History, before: int, step: int, state: State) -> str:
-    """What happened after the event `before` up to `step`, and how the memory is used then."""
+    """What happened after the event `before` up to `step`, and how the memory is used then.
+
+    Events are counted from 1 in words, as the steps beside the buttons are.
+    """
     events, first = history.events, before + 1
     if step < 0:
         said = "Before the first event" if events else "No events were recorded"
     elif first == step:
-        said = f"Event {step}: {_told(events[step])}"
+        said = f"Event {step + 1}: {_told(events[step])}"
     else:
         kinds = [event.action for event in events[first : step + 1]]
-        said = f"Events {first} to {step}: {kinds.count('alloc')} blocks come, "
+        said = f"Events {first + 1} to {step + 1}: {kinds.count('alloc')} blocks come, "
         said += f"{sum(kind in ('free', 'free_completed') for kind in kinds)} go"
     free, largest, share = state.fragmentation()
     used = f"{size(state.active)} of {size(state.reserved)} reserved are in use"

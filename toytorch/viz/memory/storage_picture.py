@@ -254,25 +254,16 @@ def _grid(
         y_of.append(y)
         y += 20.0 if row is None else _GRID
     for r, row in enumerate(block.rows):
+        if row is None:
+            shapes.append(_dots((left + x) / 2, y_of[r] + 9))
+            continue
         for c, column in enumerate(block.columns):
-            if row is None or column is None:
-                if row is None and column is not None and c:
-                    continue
-                middle = x_of[c] + (_GAP if column is None else wide) / 2
-                if row is None:
-                    shapes.append(_dots((left + x) / 2, y_of[r] + 9))
-                    break
-                shapes.append(_dots(middle, y_of[r] + _GRID / 2))
+            if column is None:
+                shapes.append(_dots(x_of[c] + _GAP / 2, y_of[r] + _GRID / 2))
                 continue
             cell = block.cells[row, column]
             its = palette.SHARED if cell in twice else hue
-            box = tile(x_of[c] + 1, y_of[r] + 1, wide - 2, _GRID - 2, 4.0, its)
-            middle = x_of[c] + wide / 2
-            value = shorten(values[cell], 12.5, wide - 8)
-            shapes.append(box)
-            shapes.append(Text(middle, y_of[r] + 17.5, value, 12.5, palette.INK, "middle"))
-            base = y_of[r] + 31.0
-            shapes.append(remark(middle, base, str(cell), "middle"))
+            shapes += _cell(x_of[c], y_of[r], wide, values[cell], cell, its)
     if steps and across and block.columns[1] is not None:
         start, end = x_of[0] + wide / 2, x_of[1] + wide / 2
         label = Text(
@@ -290,6 +281,16 @@ def _grid(
         label = Text(left - 14, base, f"+{view.stride[-2]}", palette.SMALL_SIZE, hue.line, "end")
         shapes += [*_step((left - 7, start), (left - 7, end), hue.line), label]
     return shapes, x, y
+
+
+def _cell(x: float, y: float, wide: float, value: str, cell: int, hue: Hue) -> list[Shape]:
+    """A square with a value, and below it the number of its memory cell."""
+    middle, value = x + wide / 2, shorten(value, 12.5, wide - 8)
+    return [
+        tile(x + 1, y + 1, wide - 2, _GRID - 2, 4.0, hue),
+        Text(middle, y + 17.5, value, 12.5, palette.INK, "middle"),
+        remark(middle, y + 31.0, str(cell), "middle"),
+    ]
 
 
 def _step(start: tuple[float, float], end: tuple[float, float], color: str) -> list[Shape]:
