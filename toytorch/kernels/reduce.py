@@ -29,6 +29,7 @@ SUMS = {
     "sks": Recipe("x[i,j,k] -> s[j]\n s = sum[i,k](x)"),
 }
 COLUMNS = (SUMS["sk"], SUMS["ksk"])
+EXTREMES = {name: Recipe(f"x[i,j] -> y[i]\n y = {name}[j](x)") for name in ("max", "min")}
 
 
 def grouped(shape: Sizes, gone: Collection[int]) -> tuple[str, list[int]]:
@@ -55,6 +56,18 @@ def plan(shape: Sizes, over: tuple[int, ...]) -> tuple[Any, ...]:
         tuple(kept),
         tuple(n for d, n in enumerate(shape) if d not in over),
     )
+
+
+def extreme_of_rows(name: str, a: Array) -> Any:
+    """The "max" or "min" along the last dimension of many real numbers in rows, NaN where there is one;
+    or None."""
+    if a.__class__ is not np.ndarray or a.dtype.char not in "fd" or not a.flags.c_contiguous:
+        return None
+    if a.size < SMALLEST or a.ndim < 2 or not jit.works():
+        return None
+    made = np.empty(a.shape[:-1], a.dtype)
+    EXTREMES[name](made.reshape(-1), a.reshape(-1, a.shape[-1]))
+    return made
 
 
 def total(a: Array, over: tuple[int, ...] | None = None, mean: bool = False) -> Any:

@@ -94,6 +94,7 @@ KERNELS: dict[str, Fn] = {
     "product": matmul.product,
     "program": run_recipe,
     "fourier": later("fourier", "along"),
+    "extreme_of_rows": reduce.extreme_of_rows,
     "factor": tiled_product.Factor,
     "linear": tiled_product.linear,
     "products": later("batched_product", "product"),

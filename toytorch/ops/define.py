@@ -267,7 +267,8 @@ def with_words(
 
     def amiss(error: Exception, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         """Asks an operand that is no tensor of ours, or raises an error again, in better words."""
-        if one_by_one and (len(args) > 2 or args[-1].__class__ is int):  # here: no other call asks
+        given_ints = len(args) > 2 or (args and args[-1].__class__ is int)
+        if one_by_one and given_ints and isinstance(error, TypeError):  # no other call asks
             word = next(iter(words or ()), known[1])
             return run(args[0], spread(args[1:], called, word), **kwargs)
         if isinstance(error, (MemoryError, ValueError)):

@@ -46,7 +46,11 @@ def _refuse_empty(
 def _extreme(name: str) -> Any:
     def kernel(xp: ArrayModule, a: Array, dim: Ints | None, keepdim: bool) -> Any:
         _refuse_empty(name, a, dim, f"{name[1:]}_values_cpu")
-        return getattr(xp, name)(a, axis=axes(dim, a.ndim), keepdims=keepdim)
+        over = axes(dim, a.ndim)
+        made = attempt(xp, "extreme_of_rows", name[1:], a) if over == (a.ndim - 1,) else None
+        if made is not None:
+            return made[..., None] if keepdim else made
+        return getattr(xp, name)(a, axis=over, keepdims=keepdim)
 
     return kernel
 
