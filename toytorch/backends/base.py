@@ -447,11 +447,15 @@ def of_device(where: device_class) -> Backend:
 
 
 def _refuse(backend: Backend) -> None:
-    reason = getattr(backend, "why_unavailable", lambda: "it is not available")()
     raise AssertionError(  # the class that PyTorch raises
-        f"Torch not compiled with CUDA enabled: {reason}. To see how a program would run on one, "
-        "simulate it: toytorch.cuda.simulate()"
+        f"Torch not compiled with CUDA enabled: {way_out(backend)}"
     )
+
+
+def way_out(backend: Backend) -> str:
+    """Why a device cannot be used, and what to do."""
+    reason = getattr(backend, "why_unavailable", lambda: "it is not available")()
+    return f"{reason}. To see how a program would run on one, simulate it: toytorch.cuda.simulate()"
 
 
 def _refuse_kind(kind: str) -> None:

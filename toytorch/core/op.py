@@ -46,7 +46,6 @@ from toytorch.facts.hints import ArrayModule, Fn
 from toytorch.facts.node import BUILT_IN, Node, underived_class
 from toytorch.facts.schema import Schema, parse
 from toytorch.loops.formula import Formula
-from toytorch.loops.half_loop import HalfLoop
 
 registry: dict[str, Op] = {}
 TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivative may name
@@ -438,7 +437,7 @@ class Op(Facts):
         return found
 
     @functools.cached_property
-    def half_loop(self) -> HalfLoop | None:
+    def half_loop(self) -> Any:
         """The formula over arrays of half types; None where PyTorch rounds otherwise than once, or
         the kernel is another."""
         formula = self.formula
@@ -446,6 +445,8 @@ class Op(Facts):
             return None
         if self.halves or self.in_halves or len(self.schema.returns) > 1:
             return None
+        from toytorch.loops.half_loop import HalfLoop  # few programs have half types
+
         return HalfLoop(formula, [a.name for a in self.schema.args])
 
     def takes_halves(self, xp: ArrayModule) -> bool:

@@ -17,9 +17,10 @@ def backend() -> Any:
 
 
 def runtime(refusal: str = "") -> Any:
-    """What steers its devices; a RuntimeError of the given words where there are none."""
+    """What steers its devices; a RuntimeError of the given words, and what to do, where there are
+    none."""
     if refusal and not is_available():
-        raise RuntimeError(refusal)
+        raise RuntimeError(f"{refusal}: {base.way_out(base.of_kind('cuda'))}")
     return backend().runtime
 
 

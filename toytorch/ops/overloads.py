@@ -226,7 +226,7 @@ def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Tensor | Non
 @public("clip", method=True)
 def clip(
     input: Tensor,
-    min: float | None = None,
+    min: Tensor | float | None = None,
     max: Tensor | float | None = None,
     *,
     out: Tensor | None = None,
