@@ -51,8 +51,17 @@ def arguments(op: Op, shapes: tuple[tuple[int, ...], ...]) -> list[Any]:
     return made
 
 
-def test_there_are_many() -> None:
-    assert len(OPS) > 80
+def test_most_are_compared() -> None:
+    """What `test_is_rounded_once` leaves out are special functions, which PyTorch refuses, too."""
+    refused = []
+    for op in OPS:
+        given = [a.half() if isinstance(a, Tensor) else a for a in arguments(op, ((2, 3),))]
+        try:
+            op.function(*given)
+        except RuntimeError as error:
+            refused.append((op.name, str(error)))
+    assert len(OPS) - len(refused) > 80
+    assert all("not implemented for" in text for _, text in refused), refused
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
@@ -66,13 +75,12 @@ def test_is_rounded_once(op: Op, shapes: tuple[tuple[int, ...], ...]) -> None:
         wide = [a.float() if isinstance(a, Tensor) else a for a in narrow]
         try:
             expected, found = op.function(*wide), op.function(*narrow)
-        except (RuntimeError, NotImplementedError):  # it is not defined for such numbers, or types
+        except RuntimeError:  # of the types that `test_most_are_compared` counts
             return
         assert found.shape == expected.shape
         assert found.dtype is (expected.dtype if expected.dtype is tt.bool else half)
-        step = (
-            2.0**-10 if half is tt.float16 else 2.0**-7
-        )  # functions may differ in float32's last bits
+        # Functions may differ in float32's last bits.
+        step = 2.0**-10 if half is tt.float16 else 2.0**-7
         a, b = found.double().numpy(), expected.to(half).double().numpy()
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         assert same.mean() > 0.98
