@@ -35,6 +35,13 @@ ops.sparse.create     torch.sparse                   check_sparse_tensor_invaria
 profiler.records       torch.autograd.profiler        record_function
 profiler.schedules     torch.profiler.profiler        ProfilerAction
 profiler.session       torch.profiler.profiler        profile
+utils.benchmark.compare      torch.utils.benchmark.utils.compare  Colorize Compare
+utils.benchmark.fuzzer       torch.utils.benchmark.utils.fuzzer   FuzzedParameter FuzzedTensor Fuzzer
+utils.benchmark.fuzzer       torch.utils.benchmark.utils.fuzzer   ParameterAlias
+utils.benchmark.measurement  torch.utils.benchmark.utils.common   Measurement TaskSpec ordered_unique
+utils.benchmark.measurement  torch.utils.benchmark.utils.common   select_unit set_torch_threads
+utils.benchmark.measurement  torch.utils.benchmark.utils.common   trim_sigfig unit_to_english
+utils.benchmark.timing       torch.utils.benchmark.utils.timer    Language Timer timer
 utils.data.sampler     torch.utils.data.distributed   DistributedSampler
 jit.function           torch.jit                      ScriptFunction
 jit.module             torch.jit._script              RecursiveScriptModule ScriptModule
