@@ -6,11 +6,14 @@ import math
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
+from toytorch.facts.hints import DType
 from toytorch.nn.functional.activation import softmax
 from toytorch.nn.functional.drop import dropout
 from toytorch.nn.functional.lookup import linear
+from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.linalg.matmul import baddbmm, bmm
-from toytorch.ops.nn.attention import additive_mask, scaled_dot_product_attention
+from toytorch.ops.nn.attention import scaled_dot_product_attention
 from toytorch.ops.nn.pad import constant_pad_nd
 from toytorch.ops.shaping.rearrange import cat
 
@@ -22,7 +25,7 @@ def _require(condition: bool, message: str) -> None:
         raise AssertionError(message)
 
 
-def _check_dims(
+def _mha_shape_check(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -61,13 +64,42 @@ def _check_dims(
     return n == 3
 
 
-def _check_mask(mask: Tensor | None, name: str, like: Tensor) -> Any:
-    """A mask as numbers to add to scores."""
+def _none_or_dtype(input: Tensor | None) -> DType | None:
+    """The type of a tensor that may be missing."""
+    if input is not None and not isinstance(input, Tensor):
+        raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+    return None if input is None else input.dtype
+
+
+def _canonical_mask(
+    mask: Tensor | None,
+    mask_name: str,
+    other_type: DType | None,
+    other_name: str,
+    target_type: DType,
+    check_other: bool = True,
+) -> Any:
+    """A mask as numbers to add to scores: -inf where a boolean one holds."""
     if mask is None:
         return None
     if mask.dtype.name != "bool" and not mask.is_floating_point():
-        raise AssertionError(f"only bool and floating types of {name} are supported")
-    return additive_mask(~mask, like) if mask.dtype.name == "bool" else mask
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype is not other_type:
+        warned.at_call(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for "
+            "both instead."
+        )
+    if mask.is_floating_point():
+        return mask
+    return zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
+
+
+def _canonical_masks(padding: Tensor | None, mask: Tensor | None, like: Tensor, *names: str) -> Any:
+    """Both masks as numbers; `names` are the padding's and the other one's."""
+    return (
+        _canonical_mask(padding, names[0], _none_or_dtype(mask), names[1], like.dtype),
+        _canonical_mask(mask, names[1], None, "", like.dtype, False),
+    )
 
 
 def _head_size(width: int, expected: int, heads: int) -> int:
@@ -80,25 +112,60 @@ def _head_size(width: int, expected: int, heads: int) -> int:
 
 def _check_biases(bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> None:
     """Refuses one bias without the other, and biases of keys and values that are given."""
-    both = bias_k is not None and bias_v is not None
-    _require(both, "bias_k and bias_v must be set both or neither")
+    _require(bias_v is not None, "bias_k is set but bias_v is None")
+    _require(bias_k is not None, "bias_v is set but bias_k is None")
     _require(static_k is None, "bias cannot be added to static key.")
     _require(static_v is None, "bias cannot be added to static value.")
 
 
+def _in_projection_packed(
+    q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
+) -> tuple[Tensor, ...]:
+    """Queries, keys and values by one stacked weight (3E, E); one product where they are one tensor."""
+    if q is k and k is v:
+        return tuple(linear(q, w, b).chunk(3, -1))
+    biases = (None,) * 3 if b is None else b.chunk(3)
+    return tuple(linear(x, *each) for x, *each in zip((q, k, v), w.chunk(3), biases))
+
+
+def _fits(t: Tensor, shape: tuple[int, ...], name: str) -> None:
+    _require(tuple(t.shape) == shape, f"expecting {name} shape of {shape}, but got {t.shape}")
+
+
+def _in_projection(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    w_q: Tensor,
+    w_k: Tensor,
+    w_v: Tensor,
+    b_q: Tensor | None = None,
+    b_k: Tensor | None = None,
+    b_v: Tensor | None = None,
+) -> tuple[Tensor, ...]:
+    """Queries, keys and values, each by a weight of its own (E, width of its input)."""
+    width, named = (
+        q.shape[-1],
+        (("query", w_q, b_q, q), ("key", w_k, b_k, k), ("value", w_v, b_v, v)),
+    )
+    for name, weight, _, x in named:
+        _fits(weight, (width, x.shape[-1]), f"{name} weights")
+    for name, _, bias, _ in named:
+        if bias is not None:
+            _fits(bias, (width,), f"{name} bias")
+    return tuple(linear(x, weight, bias) for _, weight, bias, x in named)
+
+
 def _projected(
     query: Tensor, key: Tensor, value: Tensor, weight: Any, weights: Any, bias: Any
-) -> list[Any]:
-    """Queries, keys and values from one stacked weight (3E, E) or from three."""
-    biases = (None,) * 3 if bias is None else bias.chunk(3)
+) -> tuple[Tensor, ...]:
+    """Queries, keys and values by one stacked weight, or by three."""
     if weights is None:
         _require(weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
-        if query is key and key is value:
-            return list(linear(query, weight, bias).chunk(3, -1))
-        weights = weight.chunk(3)
+        return _in_projection_packed(query, key, value, weight, bias)
     for name, w in zip("qkv", weights):
         _require(w is not None, f"use_separate_proj_weight is True but {name}_proj_weight is None")
-    return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
+    return _in_projection(query, key, value, *weights, *(() if bias is None else bias.chunk(3)))
 
 
 def _heads(x: Tensor, given: Any, count: int, size: int, name: str) -> Tensor:
@@ -170,29 +237,38 @@ def multi_head_attention_forward(
     query (L, B, E), key and value (S, B, E), or all without B; the result is as the query, the
     weights (B, L, S), or (B, heads, L, S) without the average over heads.
     """
-    batched = _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads)
+    batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         same = query is key and key is value
         query = query.unsqueeze(1)
         key, value = (query, query) if same else (key.unsqueeze(1), value.unsqueeze(1))
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
-    size = _head_size(width, embed_dim_to_check, num_heads)
-    _require(
-        key.shape == value.shape or (use_separate_proj_weight and key.shape[:2] == value.shape[:2]),
-        f"key shape {key.shape} does not match value shape {value.shape}",
+    padding = _canonical_mask(
+        key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
     )
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
             "method `generate_square_subsequent_mask` to create this mask."
         )
-    padding = _check_mask(key_padding_mask, "key_padding_mask", query)
     only_causal = is_causal and padding is None and not need_weights
-    mask = None if only_causal else _check_mask(attn_mask, "attn_mask", query)
-    mask = _fitted(mask, length, key.shape[0], batch * num_heads)
+    mask = None if only_causal else attn_mask
+    mask = _canonical_mask(mask, "attn_mask", None, "", query.dtype, False)
+    size = _head_size(width, embed_dim_to_check, num_heads)
+    if use_separate_proj_weight:
+        _require(
+            key.shape[:2] == value.shape[:2],
+            f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}",
+        )
+    else:
+        _require(
+            key.shape == value.shape,
+            f"key shape {key.shape} does not match value shape {value.shape}",
+        )
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
     q, k, v = _projected(query, key, value, in_proj_weight, separate, in_proj_bias)
+    mask = _fitted(mask, length, key.shape[0], batch * num_heads)
     if bias_k is not None or bias_v is not None:
         _check_biases(bias_k, bias_v, static_k, static_v)
         k, v = (

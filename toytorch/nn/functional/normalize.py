@@ -32,14 +32,14 @@ def _is_one(count: int) -> bool:
     return count == 1
 
 
-def _refuse_single(shape: Shape) -> None:
+def _verify_batch_size(size: Shape) -> None:
     """Refuses a batch with one value for each channel."""
-    count = shape[0]
-    for n in shape[2:]:
+    count = size[0]
+    for n in size[2:]:
         count *= n
     if _is_one(count):
         raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {shape}"
+            f"Expected more than 1 value per channel when training, got input size {size}"
         )
 
 
@@ -58,7 +58,7 @@ def batch_norm(
     In training the statistics are the batch's, and move the running ones, in place.
     """
     if training:
-        _refuse_single(input.shape)
+        _verify_batch_size(input.shape)
     if eps < 0 or (training and not eps):
         kind = "positive during training" if training else "non-negative"
         raise ValueError(f"batch_norm eps must be {kind}, but got {eps}")
@@ -129,7 +129,7 @@ def group_norm(
             f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
         )
     batch, channels, *places = input.shape
-    _refuse_single([batch * channels // num_groups, num_groups, *places])
+    _verify_batch_size([batch * channels // num_groups, num_groups, *places])
     if mixed(input, weight):
         return layers.group_norm(input.to(float32), num_groups, weight, bias, eps).to(input.dtype)
     return layers.group_norm(input, num_groups, weight, bias, eps)

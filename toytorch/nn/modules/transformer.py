@@ -11,6 +11,7 @@ from toytorch.facts import state, warned
 from toytorch.facts.hints import Device, DType, Fn
 from toytorch.nn import functional as F
 from toytorch.nn import init
+from toytorch.nn.functional.attention import _canonical_masks
 from toytorch.nn.modules.activation import GELU, ReLU
 from toytorch.nn.modules.attention import MultiheadAttention
 from toytorch.nn.modules.container import ModuleList
@@ -117,7 +118,10 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        x, masks = src, (src_mask, src_key_padding_mask, is_causal)
+        padding, mask = _canonical_masks(
+            src_key_padding_mask, src_mask, src, "src_key_padding_mask", "src_mask"
+        )
+        x, masks = src, (mask, padding, is_causal)
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), *masks)
             return x + self.dropout2(self._ff_block(self.norm2(x)))
@@ -231,12 +235,13 @@ class TransformerEncoder(_Stack):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
+        padding, mask = _canonical_masks(
+            src_key_padding_mask, mask, src, "src_key_padding_mask", "mask"
+        )
         causal = is_causal_mask(mask, is_causal, self._length(src))
         clears = mask is None and self._clears(src, src_key_padding_mask)
         for layer in self.layers:
-            src = layer(
-                src, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask
-            )
+            src = layer(src, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
         if clears and src_key_padding_mask is not None:
             src = src.masked_fill(src_key_padding_mask.ne(0).unsqueeze(-1), 0)
         return self._normed(src)
