@@ -282,6 +282,7 @@ LATER = {
     "is_storage": "compat._checks",
     **dict.fromkeys(("Event", "Stream"), "compat._streams"),
     "_assert_async": "compat._checks",
+    "lobpcg": "_lobpcg",
     "_masked_softmax": "compat._native_attention",
     "_native_multi_head_attention": "compat._native_attention",
     "_transform_bias_rescale_qkv": "compat._native_attention",
@@ -295,7 +296,8 @@ LATER = {
     "vmap": "func",
 }
 LATER_PACKAGES = (
-    "__config__ __future__ _C _VF _dynamo _functorch _jit_internal _ops _tensor _tensor_str _utils _vmap_internals "
+    "__config__ __future__ _C _VF _dynamo _functorch _jit_internal _lobpcg _logging _ops _tensor "
+    "_tensor_str _utils _vmap_internals "
     "accelerator compiler cpu cuda distributed distributions fft func functional futures hub "
     "jit library linalg masked mps multiprocessing nested nn optim overrides profiler quasirandom "
     "return_types "

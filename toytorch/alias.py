@@ -84,7 +84,9 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if spec.name in ABSENT and not is_there(spec.name):
             return module_of(spec.name)
         if spec.name in PLACES and not is_there(spec.name):
-            return with_imported(module_of_moved(spec.name))
+            moved = with_imported(module_of_moved(spec.name))
+            vars(moved).update(further_names(spec.name))
+            return moved
         own = own_name(spec.name)
         try:
             return importlib.import_module(own)
@@ -229,7 +231,8 @@ FURTHER = "toytorch.compat._further"
 
 def further_names(module: str) -> dict[str, Any]:
     """What PyTorch's module of that name has beside the names of ours."""
-    return sys.modules[FURTHER].__dict__["FURTHER"].get(module, {})
+    found: dict[str, Any] = sys.modules[FURTHER].__dict__["names_of"](module)
+    return found
 
 
 ALIAS = Alias()
@@ -238,7 +241,6 @@ ALIAS = Alias()
 def take_names() -> None:
     """Calls the package, its modules and its classes torch, as far as they are there by now."""
     write_so()
-    importlib.import_module(FURTHER)  # before modules are taken in, itself one of them
     NAMES.add(TAKEN)
     version.__version__ = version.compatible
     for module in (torch_version, toytorch):
@@ -260,8 +262,9 @@ def install() -> Any:
     if found is not None and found is not toytorch:
         raise RuntimeError("toytorch cannot take the name torch: PyTorch has been imported already")
     if found is None:
-        take_names()
+        importlib.import_module(FURTHER)  # before any module is taken in
         sys.meta_path.insert(0, ALIAS)
+        take_names()
         if str(STAND_IN) not in sys.path:
             sys.path.insert(1, str(STAND_IN))
     return toytorch

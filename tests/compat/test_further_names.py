@@ -20,7 +20,7 @@ from toytorch.compat import _further, _pickled
 from toytorch.compat._absent import ABSENT, ANSWERS, attribute, module_of
 from toytorch.core.public_modules import PLACES, module_of_moved
 
-FURTHER = [(module, name) for module, names in _further.FURTHER.items() for name in names]
+FURTHER = [(module, name) for module in _further.FURTHER for name in _further.names_of(module)]
 NAMES = [(module, name) for module, (_, names) in ABSENT.items() for name in names.split()]
 
 

@@ -9,9 +9,11 @@ scaler.update()                                     halves the scale after such 
 
 from __future__ import annotations
 
+import enum
 import inspect
+from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toytorch.autograd.modes import no_grad
 from toytorch.backends import base
@@ -26,7 +28,23 @@ if TYPE_CHECKING:
     from toytorch.optim.optimizer import Optimizer
 
 
-READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
+Known: TypeAlias = dict[str, Any]  # of an optimizer, see below
+
+
+class OptState(enum.Enum):
+    """How far an optimizer is with an iteration."""
+
+    READY, UNSCALED, STEPPED = range(3)
+
+
+READY, UNSCALED, STEPPED = OptState
+
+
+def _refresh_per_optimizer_state() -> Known:
+    """What is known of an optimizer before its iteration."""
+    return {"stage": READY, "found_inf_per_device": {}}
+
+
 LAZY = (
     "Attempted {} but _scale is None.  This may indicate your script did not use "
     "scaler.scale(loss or outputs) earlier in the iteration."
@@ -76,8 +94,13 @@ class GradScaler:
             self._growth_interval = growth_interval
             self._scale: Tensor | None = None
             self._growth_tracker: Tensor | None = None
-            self._stages: dict[int, str] = {}  # by id of the optimizer, since the last update
-            self._bad: dict[int, bool] = {}  # whether its gradients held inf or nan
+            self._per_optimizer_states = self._fresh()
+
+    @staticmethod
+    def _fresh() -> dict[int, Known]:
+        """By id of the optimizer: its stage since the last update, and on which devices gradients
+        held inf or nan."""
+        return defaultdict(_refresh_per_optimizer_state)
 
     # -- the loss ----------------------------------------------------------------------------------
 
@@ -110,14 +133,14 @@ class GradScaler:
         """Divides the gradients of an optimizer by the scale, so that they can be clipped."""
         if not self._enabled:
             return
-        scale, stage = self._need("unscale_"), self._stages.get(id(optimizer), READY)
-        if stage == UNSCALED:
+        scale, known = self._need("unscale_"), self._per_optimizer_states[id(optimizer)]
+        if known["stage"] is UNSCALED:
             raise RuntimeError(
                 "unscale_() has already been called on this optimizer since the last update()."
             )
-        if stage == STEPPED:
+        if known["stage"] is STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        inverse, bad, seen = 1.0 / scale.item(), False, False
+        inverse, bad = 1.0 / scale.item(), dict[device, bool]()
         with no_grad():
             for group in optimizer.param_groups:
                 for p in group["params"]:
@@ -125,12 +148,13 @@ class GradScaler:
                         continue
                     if p.grad.dtype is float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
-                    seen = True
-                    bad = bad or not bool(p.grad.isfinite().all())
+                    bad.setdefault(p.grad.device, False)
+                    bad[p.grad.device] |= not bool(p.grad.isfinite().all())
                     p.grad.mul_(inverse)
-        self._stages[id(optimizer)] = UNSCALED
-        if seen:
-            self._bad[id(optimizer)] = bad
+        known["stage"] = UNSCALED
+        known["found_inf_per_device"] = {
+            where: full((), float(found), device=where) for where, found in bad.items()
+        }
 
     def step(self, optimizer: Any, *args: Tensor, **kwargs: Any) -> Any:
         """`optimizer.step()`, unless a gradient is inf or nan."""
@@ -139,20 +163,27 @@ class GradScaler:
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
         self._need("step")
-        stage = self._stages.get(id(optimizer), READY)
-        if stage == STEPPED:
+        known = self._per_optimizer_states[id(optimizer)]
+        if known["stage"] is STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
         if getattr(optimizer, "_step_supports_amp_scaling", False):
-            return self._let_step(optimizer, stage, args, kwargs)
-        if stage == READY:
+            return self._let_step(optimizer, known, args, kwargs)
+        if known["stage"] is READY:
             self.unscale_(optimizer)
-        if id(optimizer) not in self._bad:
+        if not known["found_inf_per_device"]:
             raise AssertionError("No inf checks were recorded for this optimizer.")
-        result = None if self._bad[id(optimizer)] else optimizer.step(*args, **kwargs)
-        self._stages[id(optimizer)] = STEPPED
+        result = self._maybe_opt_step(optimizer, known, *args, **kwargs)
+        known["stage"] = STEPPED
         return result
 
-    def _let_step(self, optimizer: Any, stage: str, args: Args, kwargs: Kwargs) -> Any:
+    def _maybe_opt_step(
+        self, optimizer: Any, optimizer_state: Known, *args: Any, **kwargs: Any
+    ) -> Any:
+        """The step, if no gradient is inf or nan."""
+        bad = any(bool(found) for found in optimizer_state["found_inf_per_device"].values())
+        return None if bad else optimizer.step(*args, **kwargs)
+
+    def _let_step(self, optimizer: Any, known: Known, args: Args, kwargs: Kwargs) -> Any:
         """The step of an optimizer that divides gradients by the scale itself."""
         passed = "grad_scaler" in inspect.signature(optimizer.step).parameters
         if passed:
@@ -165,17 +196,18 @@ class GradScaler:
             kwargs = {**kwargs, "grad_scaler": self}
         else:
             grads = [p.grad for group in optimizer.param_groups for p in group["params"]]
-            if stage == READY:
-                self._bad[id(optimizer)] = not all(
-                    bool(g.isfinite().all()) for g in grads if g is not None
-                )
-            scale = self._need("step") if stage == READY else None
+            if known["stage"] is READY:
+                good = all(bool(g.isfinite().all()) for g in grads if g is not None)
+                scale = self._need("step")
+                known["found_inf_per_device"] = {scale.device: full((), float(not good))}
+            else:
+                scale = None
             if scale is not None and hasattr(optimizer, "grad_scale"):
                 scale = scale * optimizer.grad_scale
             optimizer.grad_scale = scale
-            optimizer.found_inf = full((), float(self._bad[id(optimizer)]))
+            optimizer.found_inf = next(iter(known["found_inf_per_device"].values()))
         result = optimizer.step(*args, **kwargs)
-        self._stages[id(optimizer)] = STEPPED
+        known["stage"] = STEPPED
         if not passed:
             del optimizer.grad_scale, optimizer.found_inf
         return result
@@ -195,9 +227,9 @@ class GradScaler:
                     "torch.FloatTensor with requires_grad=False."
                 )
             scale.fill_(float(new_scale))
-        elif not self._bad:
+        elif not (found := self._found_anywhere()):
             raise AssertionError("No inf checks were recorded prior to update.")
-        elif any(self._bad.values()):
+        elif any(map(bool, found)):
             scale.mul_(self._backoff_factor)
             tracker.fill_(0)
         elif tracker.item() + 1 == self._growth_interval:
@@ -207,7 +239,18 @@ class GradScaler:
             tracker.fill_(0)
         else:
             tracker.add_(1)
-        self._stages, self._bad = {}, {}
+        self._per_optimizer_states = self._fresh()
+
+    def _found_anywhere(self) -> list[Tensor]:
+        states = self._per_optimizer_states.values()
+        return [found for known in states for found in known["found_inf_per_device"].values()]
+
+    def _found_inf_per_device(self, optimizer: Optimizer) -> dict[device, Tensor]:
+        """By device: whether a gradient held inf or nan."""
+        found: dict[device, Tensor] = self._per_optimizer_states[id(optimizer)][
+            "found_inf_per_device"
+        ]
+        return found
 
     # -- what it knows -----------------------------------------------------------------------------
 

@@ -20,6 +20,6 @@ if os.environ.get("TOYTORCH_CUDA"):
 
 def __getattr__(name: str) -> ModuleType:
     """Finds what is imported when first named."""
-    if name != "cpu":
+    if name not in ("cpu", "opt_einsum"):
         raise AttributeError(f"module 'torch.backends' has no attribute '{name}'")
-    return importlib.import_module("toytorch.backends.cpu")
+    return importlib.import_module(f"toytorch.backends.{name}")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
 import toytorch
+from toytorch.autograd.function import Function
 from toytorch.autograd.modes import is_grad_enabled, no_grad, set_grad_enabled
 from toytorch.compat._pickled import PICKLED
 from toytorch.core.tensor import Tensor
@@ -281,10 +282,89 @@ def _get_device_index(device_: Device, optional: bool = False, allow_cpu: bool =
     return int(cuda.current_device())
 
 
+class InplaceFunction(Function):
+    """The older base class of functions that may write to their input."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
+class SourceChangeWarning(Warning):
+    """The source of a saved module is not what it was."""
+
+
+def default_restore_location(storage: Any, location: str) -> Any:
+    """A storage on the device that a file, or a program that loads it, says."""
+    where = device(location)
+    if where.type == "cpu":
+        return storage
+    if where.type != "cuda":
+        raise RuntimeError(
+            f"don't know how to restore data location of {toytorch.typename(storage)} (tagged with "
+            f"{location})"
+        )
+    return storage.cuda(where.index or 0)
+
+
+def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
+    """A tensor's parts along a dimension in another order."""
+    warnings.warn(
+        "`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` instead",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return tensor.index_select(dim, permutation)
+
+
+def _checked() -> None:
+    """Starts GPUs, or says that there are none."""
+    from toytorch import cuda  # loaded when first asked for
+
+    cuda.init()
+
+
+def _form(name: str) -> Callable[..., None]:
+    """A step of an optimizer as a function, which is made when it is called first."""
+
+    def step(*args: object, **kwargs: object) -> None:
+        forms = importlib.import_module("toytorch.optim._functional")
+        getattr(forms, name)(*args, **kwargs)
+
+    step.__name__ = step.__qualname__ = name
+    step.__doc__ = f"`torch.optim._functional.{name}`."
+    return step
+
+
+def _of_functional() -> dict[str, Any]:
+    """Names of `torch.nn.functional`, which copies of PyTorch's attention and losses call."""
+    from toytorch import overrides  # loaded with the module
+    from toytorch.compat._jit_internal import boolean_dispatch
+    from toytorch.nn import _reduction
+    from toytorch.nn.functional import attention as a
+    from toytorch.nn.functional.normalize import _verify_batch_size
+    from toytorch.nn.modules.utils import _pair, _single, _triple
+
+    found = (
+        overrides.handle_torch_function, overrides.has_torch_function, boolean_dispatch,
+        a._canonical_mask, a._in_projection, a._in_projection_packed, a._mha_shape_check,
+        a._none_or_dtype, _pair, _single, _triple, _verify_batch_size,
+    )  # fmt: skip
+    return {"_Reduction": _reduction, **{f.__name__: f for f in found}}
+
+
+def _of_init() -> dict[str, Any]:
+    """Names of `torch.nn.init`."""
+    from toytorch.nn.init import trunc_normal_  # loaded with the module
+
+    found = map(_no_grad, ("uniform_", "normal_", "fill_", "zero_"))
+    return {"_no_grad_trunc_normal_": trunc_normal_, **{f.__name__: f for f in found}}
+
+
 ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
-# module of PyTorch: names that it has beside those of toytorch's module
-FURTHER: dict[str, dict[str, Any]] = {
+# module of PyTorch: names that it has beside those of toytorch's module, or a function that gives them
+FURTHER: dict[str, Any] = {
     "torch": {"_shape_as_tensor": _shape_as_tensor, "torch": toytorch},
     "torch.optim.optimizer": {
         "required": _RequiredParameter(),
@@ -303,17 +383,24 @@ FURTHER: dict[str, dict[str, Any]] = {
     "torch.utils.model_zoo": {"tqdm": tqdm},
     "torch.serialization": {
         "DEFAULT_PROTOCOL": 2,
+        "SourceChangeWarning": SourceChangeWarning,
+        "default_restore_location": default_restore_location,
         "MAP_LOCATION": Callable[[Any, str], Any] | device | str | dict[str, str] | None,
     },
     "torch.utils.checkpoint": {
         "check_backward_validity": check_backward_validity, "detach_variable": detach_variable,
         "get_device_states": get_device_states, "set_device_states": set_device_states,
     },
-    "torch.nn.init": {
-        f.__name__: f
-        for f in map(_no_grad, ("uniform_", "normal_", "fill_", "zero_"))
-    },
+    "torch.nn.init": _of_init,
+    "torch.nn.functional": _of_functional,
     "torch.nn.modules.module": {"_EXTRA_STATE_KEY_SUFFIX": "_extra_state"},
+    "torch.nn.modules.rnn": {"apply_permutation": apply_permutation},
+    "torch.autograd.function": {"InplaceFunction": InplaceFunction},
+    **{
+        f"torch.optim.{name}": {name: _form(name)}
+        for name in ("adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam",
+                     "rmsprop", "rprop", "sgd")
+    },
     "torch.utils.data._utils.collate": {"np_str_obj_array_pattern": re.compile(r"[SaUO]")},
     "torch.utils.data.dataloader": {"_collate_fn_t": Callable[[list[Any]], Any]},
     "torch.sparse": {
@@ -330,10 +417,19 @@ FURTHER: dict[str, dict[str, Any]] = {
         "_script_if_tracing": script_if_tracing,
     },
     # what has the functions that PyTorch writes in C; pickles take them from it by `getattr`
-    "torch._C": {"_VariableFunctionsClass": toytorch},
+    "torch._C": {
+        "_VariableFunctions": toytorch, "_VariableFunctionsClass": toytorch,
+        "_set_grad_enabled": set_grad_enabled,
+    },
     "torch._utils": {"_get_device_index": _get_device_index},
     "torch.types": {"_dtype": dtype, "_layout": layout},
-    "torch.cuda": {"_initialized": False},
+    "torch.cuda": {"_initialized": False, "_lazy_init": _checked},
 }  # fmt: skip
 for _module, _functions in PICKLED.items():
     FURTHER.setdefault(_module, {}).update({f.__name__: f for f in _functions})
+
+
+def names_of(module: str) -> dict[str, Any]:
+    """The further names of a module, which has been imported."""
+    found = FURTHER.get(module, {})
+    return found() if callable(found) else found

@@ -20,6 +20,7 @@ OF_PYTHON = (typing, abc, collections, numbers)
 NUMBERS = {"inf": math.inf, "nan": math.nan}
 # packages of PyTorch's: modules of theirs whose functions, too, the other files import
 HELPERS = {
+    "torch.cuda.amp": ("torch.amp.grad_scaler",),
     "torch.distributions": ("torch.distributions.utils",),
     "torch.nn.modules": ("torch.nn.init", "torch.nn.parameter"),
     "torch.optim": ("torch.optim.optimizer",),

@@ -28,6 +28,7 @@ amp.casting            torch.amp.autocast_mode        autocast custom_bwd custom
 amp.casting            torch.amp.autocast_mode        is_autocast_available
 cuda.amp               torch.cuda.amp.autocast_mode   autocast custom_bwd custom_fwd
 cuda.amp               torch.cuda.amp.grad_scaler     GradScaler
+compat._further        torch.cuda._utils              _get_device_index
 cuda.amp               torch.cuda.amp.common          amp_definitely_not_available
 cpu.amp                torch.cpu.amp.autocast_mode    autocast
 cpu.amp                torch.cpu.amp.grad_scaler      GradScaler

@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 
 from toytorch.compat._absent import attribute
 
+__path__.append(f"{__path__[0]}/../compat/distributed")  # modules that need no second process
+
 
 class RedOpType(enum.Enum):
     """How several processes' numbers become one."""

@@ -13,3 +13,7 @@ from toytorch.optim.optimizer import Optimizer
 from toytorch.optim.sgd import SGD
 
 _show(globals(), "lr_scheduler", "swa_utils")
+
+globals()["__path__"].append(
+    f"{globals()['__path__'][0]}/../compat/optim"
+)  # `torch.optim._functional`

@@ -142,7 +142,7 @@ class _Inputs(autograd.Function):
         return marker.new_empty(0)
 
 
-class _Reentrant(autograd.Function):
+class CheckpointFunction(autograd.Function):
     """The older way: a node whose backward runs forward and backward of the function."""
 
     @staticmethod
@@ -183,11 +183,16 @@ class _Reentrant(autograd.Function):
         return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in args))
 
 
+def noop_context_fn() -> tuple[Any, Any]:
+    """The contexts that the first and the second run are made in by default: none."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
 def checkpoint(
     function: Fn,
     *args: Any,
     use_reentrant: bool | None = None,
-    context_fn: Any = None,
+    context_fn: Any = noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
@@ -219,19 +224,14 @@ def checkpoint(
     if use_reentrant:
         if kwargs:
             raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
-        if context_fn is not None or debug:
+        if context_fn is not noop_context_fn or debug:
             raise ValueError(
                 "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
             )
         if state.local.grad and not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             warned.at_call("None of the inputs have requires_grad=True. Gradients will be None")
-        return _Reentrant.apply(function, preserve_rng_state, *args)
-    outer, inner = (
-        context_fn()
-        if context_fn is not None
-        else (contextlib.nullcontext(), contextlib.nullcontext())
-    )
-
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
+    outer, inner = context_fn()
     kept = _Inputs.apply(empty(0, requires_grad=True), *args).grad_fn
     if kept is None:  # gradients are off
         return function(*args, **kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -16,12 +17,13 @@ from toytorch.compiler import (
     reset,
 )
 from toytorch.core.tensor import Tensor
-from toytorch.jit.compile import OptimizedModule
+from toytorch.jit.compile import OptimizedModule, compile
 
 __all__ = [
     "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable",
-    "disallow_in_graph", "eval_frame", "exc", "graph_break", "is_compiling", "list_backends",
-    "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic", "reset",
+    "disallow_in_graph", "eval_frame", "exc", "forbid_in_graph", "graph_break", "is_compiling",
+    "list_backends", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic",
+    "optimize", "reset",
 ]  # fmt: skip
 
 
@@ -34,6 +36,16 @@ exc = SimpleNamespace(Unsupported=Unsupported, TorchDynamoException=RuntimeError
 
 def graph_break(msg: str = "") -> None:
     """Asks for the graph to end here: graphs end where they have to."""
+
+
+def optimize(backend: Any = "inductor", **options: Any) -> Callable[..., Any]:
+    """A decorator that compiles: the older way to say `torch.compile(…, backend=…)`."""
+    return functools.partial(compile, backend=backend, **options)
+
+
+def forbid_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that must not be compiled."""
+    return disable(fn)
 
 
 def disallow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:

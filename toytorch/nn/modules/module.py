@@ -395,16 +395,18 @@ class Module(Stateful):
     def __repr__(self) -> str:
         text = self.extra_repr()
         extra = text.split("\n") if text else []
-        children = [f"({name}): {_indented(repr(child))}" for name, child in self._modules.items()]
+        children = [
+            f"({name}): {_addindent(repr(child), 2)}" for name, child in self._modules.items()
+        ]
         if not children and len(extra) <= 1:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
 
 
-def _indented(text: str) -> str:
+def _addindent(s_: str, numSpaces: int) -> str:
     """Lines after the first moved to the right; blank ones have nothing in them."""
-    first, *others = text.split("\n")
-    return "\n".join([first, *("  " + line if line.strip() else "" for line in others)])
+    first, *others = s_.split("\n")
+    return "\n".join([first, *(" " * numSpaces + line if line.strip() else "" for line in others)])
 
 
 __all__ = [

@@ -10,7 +10,7 @@ from toytorch.cuda.devices import device_count, is_available
 from toytorch.facts import state
 from toytorch.facts.hints import Kwargs
 from toytorch.nn.modules.module import Module
-from toytorch.nn.parallel.functions import place
+from toytorch.nn.parallel._functions import place
 from toytorch.nn.parallel.parallel_apply import parallel_apply
 from toytorch.nn.parallel.replicate import replicate
 from toytorch.nn.parallel.scatter_gather import gather, scatter_kwargs

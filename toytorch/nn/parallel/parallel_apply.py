@@ -12,7 +12,7 @@ from toytorch.cuda.simulation import is_simulated
 from toytorch.facts import state
 from toytorch.facts.pytree import tree_leaves
 from toytorch.nn.modules.module import Module
-from toytorch.nn.parallel.functions import place
+from toytorch.nn.parallel._functions import place
 
 
 def parallel_apply(

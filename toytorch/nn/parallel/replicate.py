@@ -7,7 +7,7 @@ from typing import Any
 
 from toytorch.cuda import comm
 from toytorch.nn.modules.module import Module
-from toytorch.nn.parallel.functions import broadcast
+from toytorch.nn.parallel._functions import broadcast
 
 
 def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Any]:

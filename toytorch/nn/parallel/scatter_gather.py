@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.hints import Kwargs
-from toytorch.nn.parallel.functions import Gather, Scatter
+from toytorch.nn.parallel._functions import Gather, Scatter
 
 
 def is_namedtuple(value: object) -> bool:

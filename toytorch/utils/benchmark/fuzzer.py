@@ -16,6 +16,7 @@ from toytorch.ops.creation.random import rand, randint
 
 Parameters: TypeAlias = dict[str, Any]
 TRIES = 1000
+KINDS = ["uniform", "loguniform"]
 
 
 class FuzzedParameter:
@@ -30,7 +31,7 @@ class FuzzedParameter:
         name: str,
         minval: float | None = None,
         maxval: float | None = None,
-        distribution: str | dict[Any, float] | None = None,
+        distribution: str | dict[object, float] | None = None,
         strict: bool = False,
     ) -> None:
         if isinstance(distribution, dict):
@@ -43,7 +44,7 @@ class FuzzedParameter:
                     raise AssertionError(
                         f"When passing a custom distribution, '{bound}' must be None"
                     )
-        elif distribution not in ("loguniform", "uniform"):
+        elif distribution not in KINDS:
             raise AssertionError(f"Unknown distribution: {distribution}")
         self.name, self.strict = name, strict
         self._low, self._high, self._distribution = minval, maxval, distribution
@@ -55,7 +56,7 @@ class FuzzedParameter:
             return list(self._distribution)[state.choice(np.arange(len(shares)), p=shares)]
         low: Any = self._low
         high: Any = self._high
-        if self._distribution == "loguniform":
+        if self._distribution == KINDS[1]:
             drawn = int(2 ** state.uniform(low=np.log2(low), high=np.log2(high)))
             return min(max(drawn, low), high)
         if isinstance(low, int) and isinstance(high, int):
@@ -111,7 +112,7 @@ class FuzzedTensor:
 
     @staticmethod
     def default_tensor_constructor(
-        size: Sequence[int], dtype: dtype_class, **kwargs: Any
+        size: Sequence[int], dtype: dtype_class, **kwargs: object
     ) -> Tensor:
         """Numbers from 0 to 1, or integers from 1 to 126."""
         if dtype.is_floating_point or dtype.is_complex:
@@ -216,8 +217,7 @@ class Fuzzer:
 
 def flat(values: Iterable[Any]) -> list[Any]:
     """Values, of which some may be lists of values."""
-    one = (FuzzedParameter, FuzzedTensor)
-    return [v for each in values for v in ([each] if isinstance(each, one) else each)]
+    return [v for each in values for v in (each if isinstance(each, Iterable) else [each])]
 
 
 def resolved(params: Parameters) -> Parameters:

@@ -1,0 +1,1 @@
+"""What of `torch.distributed.algorithms` needs no second process."""

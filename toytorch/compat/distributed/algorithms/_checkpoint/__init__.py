@@ -1,0 +1,1 @@
+"""What of `torch.distributed.algorithms._checkpoint` needs no second process."""
