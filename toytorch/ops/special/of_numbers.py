@@ -236,6 +236,9 @@ def lost(a: float, b: float) -> float:
 # -- incomplete gamma functions, zeta ---------------------------------------------------------------
 
 
+FRACTION = 1.1  # where a continued fraction takes few enough terms
+
+
 def incomplete_gamma(lower: float, a: float, x: float) -> float:
     """Q(a, x), or P(a, x)."""
     zero = 0.0 if lower == 1 else 1.0
@@ -262,14 +265,14 @@ def incomplete_gamma(lower: float, a: float, x: float) -> float:
         logarithm = a * math.log(x) - near_gamma(a)
         scaled = math.exp(logarithm) * math.exp(-x)
         front = a * scaled
-        if x < a + 1:
+        if x < FRACTION:
             rest = small_upper(a, x, logarithm)
             if rest < 0.5:
                 return 1 - rest if lower == 1 else rest
     else:
         front = front_of(a, x)
         scaled = front / a
-    if x < a + 1:
+    if x < a or x < FRACTION:
         p = scaled * series(a, x)
         return p if lower == 1 else 1 - p
     q = front * fraction(a, x)
@@ -288,7 +291,7 @@ def near_gamma(a: float) -> float:
 
 
 def series(a: float, x: float) -> float:
-    """a·P(a, x) for x ≤ a + 1 over the factor in front: Σ xⁿ / ((a+1)…(a+n))."""
+    """a·P(a, x) for x below a over the factor in front: Σ xⁿ / ((a+1)…(a+n))."""
     term, total, n = 1.0, 1.0, 1.0
     while term > total * 1e-17 and n <= 400:
         term = term * x / (a + n)
@@ -298,7 +301,7 @@ def series(a: float, x: float) -> float:
 
 
 def fraction(a: float, x: float) -> float:
-    """Q(a, x) for x > a + 1, over the factor in front: Legendre's continued fraction."""
+    """Q(a, x) for x > a, over the factor in front: Legendre's continued fraction."""
     n = 20 + math.floor(110 / x) + math.floor(a if a < 150 else 150)
     value = x + (2 * n + 1) - a
     while n > 0:
@@ -308,7 +311,7 @@ def fraction(a: float, x: float) -> float:
 
 
 def small_upper(a: float, x: float, logarithm: float) -> float:
-    """Q(a, x) for a < 1 and x ≤ 2, where it is the small difference of P from 1."""
+    """Q(a, x) for a < 1 and x < 1.1, where it is the small difference of P from 1."""
     term, total, n = 1.0, 0.0, 1.0
     while n < 24:
         term = term * x / -n
