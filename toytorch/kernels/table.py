@@ -52,7 +52,7 @@ LATER = {
     "pool": "max_pool max_pool_backward mean_pool mean_pool_backward",
     "radix": "ordered",
     "rms": "rms_norm rms_norm_input rms_norm_weight",
-    "scan": "running_extreme running_product running_sum",
+    "scan": "running_extreme running_product running_sum running_sum_rounded",
     "top": "top",
     "triangle": "triangle",
     "windows": "largest_of_windows mean_of_windows mean_of_windows_backward put_at_places",
