@@ -338,11 +338,11 @@ slopes = internal(
 
 
 rrelu_of_mean = pointwise(
-    "rrelu_with_noise.mean(Tensor self, float slope) -> Tensor",
-    formula="self if self > 0 else self * slope",
+    "rrelu_with_noise.mean(Tensor self, float negative_slope=0.01) -> Tensor",
+    formula="self if self > 0 else self * negative_slope",
     forms="",
     checks=only_floats("leaky_relu_cpu"),
-    d_self="straight(g if self > 0 else g * slope, self)",
+    d_self="straight(g if self > 0 else g * negative_slope, self)",
     node="RreluWithNoiseBackward0",
     memory="rows",
     node_in_place=1,
