@@ -46,7 +46,7 @@ LATER = {
     "fold": "folded",
     "lapack": "lu triangular",
     "masks": "nonzero picked",
-    "mersenne": "scaled",
+    "mersenne": "between scaled",
     "pairs": "gated gated_backward outer sloped",
     "picked": "likelihoods put_likelihoods",
     "pool": "max_pool max_pool_backward mean_pool mean_pool_backward",
