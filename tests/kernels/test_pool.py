@@ -67,6 +67,7 @@ def test_max(case: Any, last: bool, dtype: Any) -> None:
     got, where = pool.max_pool(x, *how, out)
     np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal(where, places)
+    np.testing.assert_array_equal(pool.max_pool(x, *how, out, placed=False)[0], want)
     g = np.asarray(RNG.integers(-9, 9, got.shape).astype(dtype))
     back = pool.max_pool_backward(g, where, shape[-2:], *how)
     np.testing.assert_array_equal(back, put_flat(np, g, places, shape[-2:], False))

@@ -4,6 +4,7 @@ All four kernels are one loop nest over pixels of the result. For each of them a
 one of columns of the source is gone over, and the channels are combined:
 
     max            the largest, and where it is
+    most           the largest alone
     max backward   the source are the pooled pixels: the gradients of those whose place is this one
     mean           the sum, times a factor for each pixel of the result
     mean backward  the sum of the pooled gradients, each times its factor
@@ -127,12 +128,13 @@ class Pool(Native):
 
         zero = self.ir.Constant(self.vector, [0.0] * self.lanes)
         start = [zero]
-        if self.rule == "max":
+        if self.rule in ("max", "most"):
             first = b.add(b.mul(lines[0], word["source columns"]), columns[0])
             start = [
                 self.ir.Constant(self.vector, [float("-inf")] * self.lanes),
                 self.index_of(first),
             ]
+        start = start[:1] if self.rule == "most" else start
         values = self.loop(lines[0], lines[1], word["down"], down, start)
         pixels = b.mul(word["lines"], word["columns"])
         self.finish(b.add(b.mul(b.add(b.mul(n, pixels), own), word["channels"]), c), own, values)
@@ -163,9 +165,10 @@ class Pool(Native):
         """The values with those of one pixel of the source."""
         b = self.b
         x = self.seen(place)
-        if self.rule == "max":  # the first of equal ones; of several NaNs the last
+        if self.rule in ("max", "most"):  # the first of equal ones; of several NaNs the last
             wins = b.or_(b.fcmp_ordered(">", x, best), b.fcmp_unordered("uno", x, x))
-            return [b.select(wins, x, best), b.select(wins, self.index_of(here), which)]
+            best = b.select(wins, x, best)
+            return [best] if which is None else [best, b.select(wins, self.index_of(here), which)]
         if self.rule == "max backward":
             places = self.load(self.places, place, self.long, 8)
             mine = b.icmp_signed("==", places, self.spread(own, self.long))
@@ -288,7 +291,7 @@ def by_planes(
         "places": (source, 8, True) if rule == "max backward" else (made, 8, False),
         "made": (made, item, False),
     }
-    if "mean" in rule:
+    if "max" not in rule:
         del sides["places"]
     names = {"lines seen": "lines seen", "seen": "seen"}
     arrays, scratch, before, after = {name: Lies() for name in names}, {}, [], []
@@ -358,20 +361,28 @@ def coverings(
 
 
 def max_pool(
-    a: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, out: Shape
+    a: Any,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    out: Shape,
+    placed: bool = True,
 ) -> Any:
-    """(maxima, their places in the flattened image) of windows, or None."""
+    """(maxima, their places in the flattened image) of windows, or None; no places if not `placed`."""
     if not fits(a):
         return None
     last, shape = channels_last(a), (*a.shape[:-2], *out)
-    values, places = (images(shape, kind, last) for kind in (a.dtype, np.int64))
+    values = images(shape, a.dtype, last)
+    places = images(shape, np.int64, last) if placed else None
     ranges = windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, dilation, out)))
     whole = (
         ANY
         if last
         else whole_windows(a.shape, *map(tuple, (kernel, stride, padding, dilation, out)))
     )
-    pooled("max", ranges, dilation, plain(a), places, values, last, None, whole)
+    rule = "max" if placed else "most"
+    pooled(rule, ranges, dilation, plain(a), places, values, last, None, whole)
     return values, places
 
 
