@@ -118,6 +118,24 @@ def test_draws_are_the_same_with_and_without_a_compiler(monkeypatch: pytest.Monk
     np.testing.assert_allclose(close, torch.randn(20_000, dtype=torch.float64).numpy(), rtol=1e-13)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("count", [2, 3, 64, 4099, 30_000])
+@pytest.mark.parametrize("type", ["float32", "float64", "int32"])
+def test_equal_steps(
+    type: str, count: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bit for bit, also the signs of zeros at the ends."""
+    if not SELFTEST:
+        from toytorch.loops.runtime import jit
+
+        monkeypatch.setattr(jit, "pays", lambda count: compiled and jit.works())
+    for ends in ((-1, 0), (0, -1), (0, 1), (-3.7, 1e3), (2.5, 2.5)):
+        ours, theirs = (
+            m.linspace(*ends, count, dtype=getattr(m, type)).numpy() for m in (tt, torch)
+        )
+        assert ours.tobytes() == theirs.tobytes()
+
+
 @pytest.mark.parametrize("count", [5, 30_000])
 @pytest.mark.parametrize("type", ["float32", "float64"])
 def test_numbers_of_unknown_cost(type: str, count: int) -> None:

@@ -243,6 +243,30 @@ def test_large_arrays_are_written_in_place(name: str) -> None:
     both(f)
 
 
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_few_numbers_of_half_types(kind: str) -> None:
+    """Called twice, since the second call has a function of the first one's sizes."""
+
+    def f(m: Any) -> list[Any]:
+        x = m.sin(m.arange(12.0)).view(3, 4).to(getattr(m, kind))
+        made = []
+        for _ in range(2):
+            made += [x + x, x * x[0], x * 0.0, x * -0.0, x - 2, 1 - x, x / 3, x.t() + x.t(), x > 0]
+            made += [
+                x[:, :1] * x[:1],
+                x.exp(),
+                x.relu(),
+                x[1:1] * 2,
+                x.sum() + 1,
+                x == x,
+                x * 70000.0,
+            ]
+        return [*made, *(1 / v for v in made[2:4])]
+
+    tt.ones(9000).exp()  # from here on small calls are compiled, too
+    both(f)
+
+
 WHOLE: list[Any] = [  # written in place without the general path, or refused as there
     lambda m: m.arange(9).as_strided((3, 3), (3, 1)).add_(2),
     lambda m: m.tensor(0).add_(1),

@@ -156,6 +156,8 @@ def test_running_sum(threads: int, shape: tuple[int, ...], d: int, kind: str) ->
     a = numbers(shape, kind)
     wanted = np.add.accumulate(a, d, np.float64).astype(kind)
     assert np.array_equal(scan.running_sum(a, d), wanted)
+    rounded = scan.running_sum_rounded(a, d)
+    assert np.array_equal(rounded, np.add.accumulate(a, d, kind))
     near = (1 + a / 100).astype(kind)
     product = np.multiply.accumulate(near, d, np.float64).astype(kind)
     assert np.array_equal(scan.running_product(near, d), product)

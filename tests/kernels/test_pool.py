@@ -35,6 +35,9 @@ CASES = [
     ((1, 70, 9, 10), (3, 3), (4, 4), (1, 0), (1, 2), False),  # elements that no window sees
     ((33, 12, 14), (2, 3), (1, 2), (1, 1), (1, 1), True),  # one image
     ((3, 1, 9, 8), (2, 2), (2, 2), (0, 0), (1, 1), False),  # few planes, and few numbers
+    ((2, 33, 75), (3, 3), (3, 2), (1, 1), (2, 2), True),  # along lines
+    ((9, 40, 61), (2, 5), (2, 3), (0, 2), (1, 1), False),
+    ((1, 2, 7, 70), (1, 4), (1, 4), (0, 1), (1, 1), True),
     ((2, 5, 4, 4), (3, 2), (1, 1), (1, 1), (1, 1), False),
     ((3, 20, 6, 5), (6, 5), (6, 5), (0, 0), (1, 1), False),  # one pixel, which lies both ways
     ((9, 40, 20, 20), (20, 20), (20, 20), (0, 0), (1, 1), False),
@@ -64,6 +67,7 @@ def test_max(case: Any, last: bool, dtype: Any) -> None:
     got, where = pool.max_pool(x, *how, out)
     np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal(where, places)
+    np.testing.assert_array_equal(pool.max_pool(x, *how, out, placed=False)[0], want)
     g = np.asarray(RNG.integers(-9, 9, got.shape).astype(dtype))
     back = pool.max_pool_backward(g, where, shape[-2:], *how)
     np.testing.assert_array_equal(back, put_flat(np, g, places, shape[-2:], False))

@@ -39,6 +39,18 @@ def test_totals(dtype: Any, order: tuple[int, ...], axes: tuple[int, ...]) -> No
         assert got.shape == np.shape(want)
 
 
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(5003,), (300_007,), (70, 80), (9, 40, 31)], ids=str)
+def test_sums_of_half_types_are_those_of_what_they_are_in_float32(half: str, shape: Any) -> None:
+    x = tt.tensor(RNG.standard_normal(shape)).to(getattr(tt, half))
+    for v, dim in itertools.product((x, x.mT if x.ndim > 1 else x), (None, *range(x.ndim))):
+        for name in ("sum", "mean"):
+            got = getattr(v, name)(dim=dim, keepdim=True)
+            want = getattr(v.float(), name)(dim=dim, keepdim=True).to(x.dtype)
+            assert got.equal(want)
+            assert got.stride() == want.stride()
+
+
 def test_what_is_left_to_numpy() -> None:
     x = RNG.standard_normal((100, 64))
     assert total(x, (0,)) is not None

@@ -39,6 +39,7 @@ HEADS = [normal(2, 3, 10, 16) for _ in range(3)]
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 CALLS: dict[str, Call] = {
+    "rrelu outside training": (lambda m, x: m.nn.functional.rrelu(x), (X,)),
     "log_softmax": (lambda m, x: x.log_softmax(-1), (X,)),
     "log_softmax of columns": (lambda m, x: x.log_softmax(0), (X,)),
     "logsumexp": (lambda m, x: x.logsumexp(1), (X,)),

@@ -58,6 +58,12 @@ def compute(op: Op, args: Args, target: Array | None = None) -> Any:
         made = of_halves(op, args)
         if made is not None:
             return made
+    if op.upcast and op.upcast is not True and isinstance(args[0], Tensor):
+        (first, *rest), a = args, args[0]._array
+        if a.__class__ is ndarray and first._dtype in REDUCED:
+            made = op.upcast(a, *rest)
+            if made is not None:
+                return down(made, first._dtype)
     arrays, mixed = list(args), False
     for i in op.tensor_at:
         a = arrays[i]

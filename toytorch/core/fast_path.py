@@ -96,7 +96,7 @@ NUMBER = """\
                 return result
 {whole_number}            return {call}(op, (input, other{alpha}))"""
 WHOLE = """\
-    if kind.whole:
+    if kind.short{condition}:
         result = whole(op, kernel, {operands})
         if result is not None:
             return result
@@ -223,7 +223,7 @@ def write(op: Op, operator: bool = False) -> str | None:
         return UNARY.format(
             name=name,
             result=indent(recorded if differentiable else plain, 8),
-            whole=WHOLE.format(operands="input") if fast_whole.fits(op) else "",
+            whole=WHOLE.format(operands="input", condition=fast_whole.condition(op)),
         )
     node = "Node" if op.variant is None else "op.node_variant(variant(input, other))"
     common = {
@@ -234,7 +234,7 @@ def write(op: Op, operator: bool = False) -> str | None:
         "kernel": "by_size" if ufunc_of(op) in dispatch_stub.SHARED else "kernel",
         "flat": 2 if ufunc_of(op) in dispatch_stub.SHARED else 1,  # NumPy lays matrices as PyTorch
     }
-    whole = WHOLE.format(operands="input, other") if fast_whole.fits(op) else ""
+    whole = WHOLE.format(operands="input, other", condition=fast_whole.condition(op))
     by_size = BY_SIZE.format(
         ufunc=op.plain or op.kernel, large=dispatch_stub.LARGE, trial=dispatch_stub.TRIAL
     )

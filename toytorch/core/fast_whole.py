@@ -1,8 +1,9 @@
-"""The fast path of whole numbers and truth values.
+"""The fast path of whole numbers, truth values and half types.
 
 The generated functions of `fast_path` are for float32 and float64. Where an operand has another plain
 type they ask here before they take the general way: operands of one type, or a tensor of integers
-beside a Python int, need no promotion, so the kernel's result is the result. Nothing is recorded.
+beside a Python int, need no promotion, so the kernel's result is the result. Operands of one half type
+go to the loop of the op's formula. Nothing is recorded.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from numpy import asarray, ndarray
 
+from toytorch.core.compute import in_one_loop
 from toytorch.core.memory_order import in_order
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
@@ -22,6 +24,11 @@ from toytorch.facts.hints import Fn
 new = object.__new__
 # What is wrong is said by the general way, which asks in PyTorch's order: shapes before types.
 REFUSALS = (RuntimeError, TypeError, ValueError, ArithmeticError, MemoryError)
+
+
+def condition(op: Op) -> str:
+    """What else is asked of a type before one asks here for an op."""
+    return "" if fits(op) else " and kind.reduced"
 
 
 def fits(op: Op) -> bool:
@@ -42,6 +49,9 @@ def unary(op: Op, kernel: Fn, input: Any) -> Any:
     try:
         if op.checks is not None:
             op.checks(input._dtype, (input,))
+        if input._dtype.reduced:
+            made = in_one_loop(op, (input,), input._dtype, None)
+            return None if made is None else wrapped(op, made, a)
         return wrapped(op, kernel(a), a)
     except REFUSALS:
         return None
@@ -57,7 +67,10 @@ def binary(op: Op, kernel: Fn, input: Any, other: Any) -> Any:
         or not (mode is None or mode == get_ident())
     ):
         return None
-    if other.__class__ is int:
+    b: Any = None
+    if kind.reduced and other.__class__ in (int, float):
+        pass  # it is a number to the loop
+    elif other.__class__ is int:
         if kind is types.bool:
             return None
         try:
@@ -73,6 +86,10 @@ def binary(op: Op, kernel: Fn, input: Any, other: Any) -> Any:
     try:
         if op.checks is not None:
             op.checks(kind, (input, other, 1))  # where there is an alpha, it is 1
+        if kind.reduced:
+            args = (input, other, 1) if op.spreads else (input, other)
+            made = in_one_loop(op, args, kind, None)
+            return None if made is None else wrapped(op, made, a, b)
         return wrapped(op, kernel(a, b), a, b)
     except REFUSALS:
         return None

@@ -70,7 +70,7 @@ class Facts:
     promotion: str = "default"
     holomorphic: bool = True
     of_reals: str = ""
-    upcast: bool = True
+    upcast: bool | Callable[..., Any] = True
     in_halves: bool = False
     wide_number: str = ""
     narrow: str = ""
@@ -130,7 +130,8 @@ class Op(Facts):
                 results
     formula     what a pointwise op computes for each element; the kernel follows from it, and what
                 the fuser does (see `toytorch.loops.formula`)
-    upcast      whether the kernel gets operands of half types in float32; otherwise as they are
+    upcast      whether the kernel gets operands of half types in float32; otherwise as they are. A
+                function is asked first for the result in float32 of an array as it is, which may be None
     plain       the array module's function that does the same where the options have their defaults
     checks      called with the common type of the operands and the arguments; raises where the op
                 has no meaning. Of an op without a common type it is asked where operands of half

@@ -28,7 +28,7 @@ class dtype:
 
     __slots__ = (
         "_numpy", "bits", "extended", "is_complex", "is_floating_point", "itemsize", "kind",
-        "legacy", "name", "plain", "rank", "reduced", "storage_only", "whole",
+        "legacy", "name", "plain", "rank", "reduced", "short", "storage_only", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -54,6 +54,7 @@ class dtype:
             "int32",
             "int64",
         )  # `core.fast_whole`
+        self.short = self.whole or name in ("float16", "bfloat16")  # it is asked about these, too
         self.legacy = legacy  # the first half of "FloatTensor"
         self.extended = name not in OWN  # elements that NumPy alone does not know
         self._numpy: Any = None if self.extended else np.dtype(name)

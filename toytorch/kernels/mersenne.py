@@ -444,45 +444,57 @@ def scaled(x: Array, factor: float, shift: float) -> Any:
     """x·factor + shift with one rounding, as a processor's fused multiply-add has it, in the type
     of x."""
     if shift == 0:
-        return x * x.dtype.type(factor)
+        return x * x.dtype.type(factor) + x.dtype.type(0)  # which is never -0
     if x.dtype == np.float32:
-        if jit.pays(x.size):
-            return fused(x, np.float32(factor), np.float32(shift), "f")
         exact = x.astype(np.float64) * np.float64(np.float32(factor))
         return (exact + np.float64(np.float32(shift))).astype(np.float32)
-    if jit.pays(x.size):
-        return fused(x, np.float64(factor), np.float64(shift), "d")
     product, lost = times(x, factor)
     total, more = plus(product, shift)
     return total + (lost + more)
 
 
-def fused(x: Array, factor: Any, shift: Any, kind: str) -> Any:
-    """`scaled` by the processor's own instruction."""
-    x, made = np.ascontiguousarray(x), np.empty_like(x)
-    scale_call(kind, x.size)(x, np.array([factor, shift], x.dtype), made)
+def between(first: Any, last: Any, step: Any, count: int) -> Any:
+    """So many numbers at steps from the first one on and, the second half, backwards from the last, each
+    rounded once, by the processor's own instruction; or None."""
+    kind = step.dtype.char
+    if kind not in "fd" or not jit.pays(count) or count >= 1 << 31:
+        return None
+    made = np.empty(count, step.dtype)
+    line_call(kind, count)(np.array([first, last, step, -step], step.dtype), made)
     return made
 
 
 @functools.lru_cache(256)
-def scale_call(kind: str, count: int) -> ArrayCall:
+def line_call(kind: str, count: int) -> ArrayCall:
     """The call for so many numbers."""
-    kernel = Call(f"mersenne scale {kind}", lambda name: Scale(name, kind))
-    return ArrayCall(kernel, (0, 0, 0), (0, 1, 2), count, 0)
+    kernel = Call(f"mersenne line {kind}", lambda name: Line(name, kind))
+    return ArrayCall(kernel, (count, 0, 0), (1, 2), count, jit.TRAFFIC * count)
 
 
-class Scale(Native):
-    """LLVM for `fused`."""
+class Line(Native):
+    """LLVM for `between`."""
 
     def __init__(self, name: str, kind: str) -> None:
-        super().__init__(name, kind, ("from", "scale", "to"))
-        source, made, scale = (self.array(n) for n in ("from", "to", "scale"))
-        factor, shift = self.get(scale, 0), self.get(scale, 1)
+        super().__init__(name, kind, ("count", "ends", "to"))
+        b, made, ends = self.b, self.array("to"), self.array("ends")
+        first, last, step, back = (self.get(ends, k) for k in range(4))
+        count = self.word_of["count"]
+        half = b.lshr(count, self.word(1))
+        # Two loops: what is between the range and the half is of the first one.
+        middle = self.smaller(self.hi, b.select(b.icmp_signed("<", half, self.lo), self.lo, half))
 
-        def element(k: Value) -> None:
-            self.put(made, k, self.b.fma(self.get(source, k), factor, shift))
+        def number(k: Value) -> Any:  # 32 bits are made a float in vectors on any processor
+            return b.sitofp(b.trunc(k, self.half), self.real)
 
-        self.loop(self.lo, self.hi, 1, element)
+        def up(k: Value) -> None:
+            self.put(made, k, b.fma(number(k), step, first))
+
+        def down(k: Value) -> None:
+            left = b.sub(b.sub(count, self.word(1)), k)
+            self.put(made, k, b.fma(number(left), back, last))
+
+        self.loop(self.lo, middle, 1, up)
+        self.loop(middle, self.hi, 1, down)
 
 
 def times(x: Array, y: float) -> tuple[Any, Any]:

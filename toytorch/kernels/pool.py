@@ -1,15 +1,18 @@
-"""Pools over images, forward and backward, by vectors of channels.
+"""Pools over images, forward and backward, by vectors of channels or of neighbouring windows.
 
 All four kernels are one loop nest over pixels of the result. For each of them a range of lines and
 one of columns of the source is gone over, and the channels are combined:
 
     max            the largest, and where it is
+    most           the largest alone
     max backward   the source are the pooled pixels: the gradients of those whose place is this one
     mean           the sum, times a factor for each pixel of the result
     mean backward  the sum of the pooled gradients, each times its factor
 
-So nothing is added at scattered places, and the result is written once. Images in plain order are
-transposed, so that planes lie last, a few at a time.
+So nothing is added at scattered places, and the result is written once. In images in plain order
+windows that are at most four elements apart are pooled along lines, a vector of them at a time: a
+wide vector has one element of each, every second or third one. Other planes are transposed, a few
+at a time, so that they lie last. Gradients of maxima in plain order are put at their places.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from toytorch.facts.hints import Array, Shape, Sizes
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.image_steps import pack, unpack
 from toytorch.kernels.memory_format import channels_last, chunk_of, empty_images, in_order, plain
+from toytorch.kernels.windows import put_at_places
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
@@ -36,9 +40,11 @@ if TYPE_CHECKING:
 
 WORDS = (
     "images", "lines", "columns", "channels", "source lines", "source columns", "down", "along",
-    "lines seen", "seen", "source", "places", "made", "factor",
+    "first whole", "end whole", "lines seen", "seen", "source", "places", "made", "factor",
 )  # fmt: skip
 ARRAYS = 6  # the last words: where they begin
+Whole = tuple[int, int, int]  # see whole_windows
+ANY: Whole = (0, 0, 0)
 FEW = 1 << 13  # numbers of images, below which planes are not transposed
 
 
@@ -49,17 +55,21 @@ class Pool(Native):
     is.
     """
 
-    def __init__(self, name: str, kind: str, rule: str, lanes: int) -> None:
+    def __init__(self, name: str, kind: str, rule: str, lanes: int, stride: int) -> None:
         super().__init__(name, kind, WORDS)
-        self.vector = self.ir.VectorType(self.real, lanes)
-        self.short = self.ir.VectorType(self.half, lanes)
-        self.long = self.ir.VectorType(self.word, lanes)
         self.lines, self.columns = self.array("lines seen", "word"), self.array("seen", "word")
         self.places = self.array("places", "word")
         self.source, self.made, self.factor = (self.array(n) for n in ("source", "made", "factor"))
-        self.rule, self.lanes = rule, lanes
-        self.latest = self.b.sub(self.word_of["channels"], self.word(lanes))
+        self.rule, self.stride, self.most = rule, stride, lanes
+        self.widen(lanes)
         self.loop(self.lo, self.hi, 1, self.line)
+
+    def widen(self, lanes: int) -> None:
+        """So many lanes from here on."""
+        self.lanes = lanes
+        self.vector, self.short, self.long = (
+            self.ir.VectorType(type, lanes) for type in (self.real, self.half, self.word)
+        )
 
     def line(self, i: Value) -> None:
         """All pixels of one line of the result."""
@@ -71,7 +81,19 @@ class Pool(Native):
             along = self.range(self.columns, x)
             self.count(word["channels"], lambda c: self.pixel(n, y, x, c, down, along), self.lanes)
 
-        self.count(word["columns"], pixel)
+        def pixels(x: Value) -> None:
+            x = self.smaller(x, b.sub(end, self.word(self.lanes)))
+            self.pixel(n, y, x, self.word(0), down, self.range(self.columns, x))
+
+        if not self.stride:
+            self.count(word["columns"], pixel)
+            return
+        first, end = word["first whole"], word["end whole"]
+        self.loop(first, end, self.most, pixels)
+        self.widen(1)
+        self.loop(0, first, 1, pixel)
+        self.loop(end, word["columns"], 1, pixel)
+        self.widen(self.most)
 
     def range(self, table: Value, i: Value) -> list[Any]:
         """Start and end of a range of the source."""
@@ -89,7 +111,8 @@ class Pool(Native):
     ) -> None:
         """Some channels of one pixel of the result, from ranges of lines and columns."""
         b, word = self.b, self.word_of
-        c = self.smaller(c, self.latest)
+        if not self.stride:
+            c = self.smaller(c, b.sub(word["channels"], self.word(self.lanes)))
         own = b.add(b.mul(y, word["columns"]), x)
         image = b.mul(n, word["source lines"])
 
@@ -105,32 +128,47 @@ class Pool(Native):
 
         zero = self.ir.Constant(self.vector, [0.0] * self.lanes)
         start = [zero]
-        if self.rule == "max":
+        if self.rule in ("max", "most"):
             first = b.add(b.mul(lines[0], word["source columns"]), columns[0])
             start = [
                 self.ir.Constant(self.vector, [float("-inf")] * self.lanes),
                 self.index_of(first),
             ]
+        start = start[:1] if self.rule == "most" else start
         values = self.loop(lines[0], lines[1], word["down"], down, start)
         pixels = b.mul(word["lines"], word["columns"])
         self.finish(b.add(b.mul(b.add(b.mul(n, pixels), own), word["channels"]), c), own, values)
 
     def index_of(self, i: Value) -> Any:
-        """An index in all places of a vector."""
-        return self.spread(self.b.trunc(i, self.half), self.short)
+        """An index in all places of a vector, or that of each of neighbouring windows."""
+        index = self.spread(self.b.trunc(i, self.half), self.short)
+        return self.b.add(index, self.ir.Constant(self.short, self.steps()))
 
     def scale(self, i: Value) -> Any:
+        if self.stride:
+            return self.read(self.factor, i, self.vector)
         return self.spread(self.b.load(self.b.gep(self.factor, [i])), self.vector)
+
+    def seen(self, place: Value) -> Any:
+        """Elements of the source: of channels, or at the same place of neighbouring windows."""
+        if not self.stride or self.lanes == 1:
+            return self.read(self.source, place, self.vector)
+        wide = self.read(self.source, place, self.ir.VectorType(self.real, self.most * self.stride))
+        return self.b.shuffle_vector(wide, wide, self.ir.Constant(self.short, self.steps()))
+
+    def steps(self) -> list[int]:
+        return [k * self.stride for k in range(self.lanes)]
 
     def combine(
         self, place: Value, here: Value, own: Value, best: Value, which: Value | None = None
     ) -> list[Any]:
         """The values with those of one pixel of the source."""
         b = self.b
-        x = self.read(self.source, place, self.vector)
-        if self.rule == "max":  # the first of equal ones; of several NaNs the last
+        x = self.seen(place)
+        if self.rule in ("max", "most"):  # the first of equal ones; of several NaNs the last
             wins = b.or_(b.fcmp_ordered(">", x, best), b.fcmp_unordered("uno", x, x))
-            return [b.select(wins, x, best), b.select(wins, self.index_of(here), which)]
+            best = b.select(wins, x, best)
+            return [best] if which is None else [best, b.select(wins, self.index_of(here), which)]
         if self.rule == "max backward":
             places = self.load(self.places, place, self.long, 8)
             mine = b.icmp_signed("==", places, self.spread(own, self.long))
@@ -149,9 +187,10 @@ class Pool(Native):
 
 
 @functools.cache
-def kernel(kind: str, rule: str, lanes: int) -> Call:
-    """The compiled kernel."""
-    return Call(f"pool {kind} {rule} {lanes}", lambda name: Pool(name, kind, rule, lanes))
+def kernel(kind: str, rule: str, lanes: int, stride: int) -> Call:
+    """The compiled kernel; with a stride it goes along lines, else over channels."""
+    what = f"pool {kind} {rule} {lanes} {stride}"
+    return Call(what, lambda name: Pool(name, kind, rule, lanes, stride))
 
 
 # -- from images to the kernel --------------------------------------------------------------------
@@ -177,6 +216,7 @@ def pooled(
     made: Any,
     last: bool,
     factor: Any = None,
+    whole: Whole = ANY,
 ) -> None:
     """Writes what the kernel of a rule makes of images. All have one order of memory, that with
     channels `last` or the plain one; `places` and `factor` may be None.
@@ -188,9 +228,9 @@ def pooled(
     arrays |= {name: v for name, v in found.items() if v is not None}
     seen = source.shape[-2:], made.shape[-2:], tuple(steps)
     planes = math.prod(made.shape[:-2])
-    if last or planes < 8 or source.size + made.size < FEW:
+    if last or whole[0] or planes < 8 or source.size + made.size < FEW:
         images = made.shape[:2] if last else (planes, 1)
-        at_once(rule, made.dtype.char, images, *seen, tuple(arrays))(*arrays.values())
+        at_once(rule, made.dtype.char, images, *seen, tuple(arrays), whole)(*arrays.values())
     else:
         by_planes(rule, made.dtype.char, planes, *seen)(**arrays)
 
@@ -204,9 +244,10 @@ def at_once(
     made: tuple[int, int],
     steps: Sizes,
     names: tuple[str, ...],
+    whole: Whole = ANY,
 ) -> ArrayCall:
     """The kernel over images that lie as it goes over them."""
-    step = step_of(rule, kind, images, source, made, steps, {name: name for name in names})
+    step = step_of(rule, kind, images, source, made, steps, {name: name for name in names}, whole)
     return ArrayCall(
         step.kernel, step.words, [word for word, *_ in step.places], step.total, step.work
     )
@@ -220,17 +261,19 @@ def step_of(
     made: Sequence[int],
     steps: Shape,
     names: dict[str, str],
+    whole: Whole = ANY,
 ) -> Step:
     """The kernel over (N, C) images of these sizes, with the names of its arrays."""
     n, c = images
     item = np.dtype(kind).itemsize
     wide = 16 if processor.this().vector >= 32 and item == 4 else 8
-    lanes = next(k for k in (wide, 8, 4, 1) if k <= c)
-    words = (n, *made, c, *source, *steps, *(0,) * ARRAYS)
+    stride, first, end = whole
+    lanes = next(k for k in (wide, 8, 4, 1) if k <= max(c, end - first))
+    words = (n, *made, c, *source, *steps, first, end, *(0,) * ARRAYS)
     assert len(words) == len(WORDS)
     work = n * c * max(math.prod(source), math.prod(made)) * 2 * jit.TRAFFIC
     places = tuple((WORDS.index(word), name, 0) for word, name in names.items())
-    return Step(kernel(kind, rule, lanes), words, places, n * made[0], work)
+    return Step(kernel(kind, rule, lanes, stride), words, places, n * made[0], work)
 
 
 @functools.lru_cache(256)
@@ -248,7 +291,7 @@ def by_planes(
         "places": (source, 8, True) if rule == "max backward" else (made, 8, False),
         "made": (made, item, False),
     }
-    if "mean" in rule:
+    if "max" not in rule:
         del sides["places"]
     names = {"lines seen": "lines seen", "seen": "seen"}
     arrays, scratch, before, after = {name: Lies() for name in names}, {}, [], []
@@ -284,6 +327,15 @@ def windows(
     return made[0], made[1]
 
 
+@functools.lru_cache(256)
+def whole_windows(*sizes: Sizes) -> Whole:
+    """(stride, first, end) of the windows along a line that lie inside, with as many elements after
+    them as vectors read; ANY where steps are long, or there are few. `sizes` as of `windows`."""
+    n, k, s, p, d, o = (each[-1] for each in sizes)
+    first, end = -(-p // s), min(o, (n + p - d * (k - 1)) // s)
+    return (s, first, end) if s <= 4 and end - first >= 4 else ANY
+
+
 def bins(sizes: Sizes, out: Sizes) -> tuple[Array, Array]:
     """The same of bins that are as even as can be."""
     made = []
@@ -309,15 +361,28 @@ def coverings(
 
 
 def max_pool(
-    a: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, out: Shape
+    a: Any,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    out: Shape,
+    placed: bool = True,
 ) -> Any:
-    """(maxima, their places in the flattened image) of windows, or None."""
+    """(maxima, their places in the flattened image) of windows, or None; no places if not `placed`."""
     if not fits(a):
         return None
     last, shape = channels_last(a), (*a.shape[:-2], *out)
-    values, places = (images(shape, kind, last) for kind in (a.dtype, np.int64))
+    values = images(shape, a.dtype, last)
+    places = images(shape, np.int64, last) if placed else None
     ranges = windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, dilation, out)))
-    pooled("max", ranges, dilation, plain(a), places, values, last)
+    whole = (
+        ANY
+        if last
+        else whole_windows(a.shape, *map(tuple, (kernel, stride, padding, dilation, out)))
+    )
+    rule = "max" if placed else "most"
+    pooled(rule, ranges, dilation, plain(a), places, values, last, None, whole)
     return values, places
 
 
@@ -342,9 +407,10 @@ def few(
         return None
     how = tuple(kernel), tuple(stride), tuple(padding), tuple(dilation)
     lines, seen = windows(shape[-2:], *how, out) if kernel else bins(shape[-2:], out)
+    whole = whole_windows(shape, *how, out) if kernel else ANY
     names = ("lines seen", "seen", "source", *(("places",) if rule == "max" else ()), "made")
     names = names if factor is None else (*names, "factor")
-    call = at_once(rule, kind, (planes, 1), shape[-2:], out, tuple(dilation), names)
+    call = at_once(rule, kind, (planes, 1), shape[-2:], out, tuple(dilation), names, whole)
     if rule == "mean":
         factor = np.ascontiguousarray(factor, kind)
 
@@ -380,6 +446,9 @@ def max_pool_backward(
     if not (fits(g) and places.dtype == np.int64):
         return None
     last = channels_last(places)
+    found = None if last else put_at_places(g, places, sizes)
+    if found is not None:
+        return found
     made = images((*g.shape[:-2], *sizes), g.dtype, last)
     ranges = coverings(*map(tuple, (sizes, kernel, stride, padding, dilation, g.shape[-2:])))
     pooled("max backward", ranges, (1, 1), in_order(g, last), in_order(places, last), made, last)
@@ -394,7 +463,10 @@ def mean_pool(a: Any, kernel: Shape, stride: Shape, padding: Shape, out: Shape, 
     made = images((*a.shape[:-2], *out), a.dtype, last)
     ranges = windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, (1, 1), out)))
     factor = np.ascontiguousarray(factor, a.dtype)
-    pooled("mean", ranges, (1, 1), plain(a), None, made, last, factor)
+    whole = (
+        ANY if last else whole_windows(a.shape, *map(tuple, (kernel, stride, padding, (1, 1), out)))
+    )
+    pooled("mean", ranges, (1, 1), plain(a), None, made, last, factor, whole)
     return made
 
 

@@ -28,6 +28,7 @@ SUMS = {
     "ksk": Recipe("x[i,j,k] -> s[i,k]\n s = sum[j](x)"),
     "sks": Recipe("x[i,j,k] -> s[j]\n s = sum[i,k](x)"),
 }
+HALVES = {sums: Recipe(sums.text.replace("\n", " float32\n", 1)) for sums in SUMS.values()}
 COLUMNS = (SUMS["sk"], SUMS["ksk"])
 EXTREMES = {name: Recipe(f"x[i,j] -> y[i]\n y = {name}[j](x)") for name in ("max", "min")}
 
@@ -71,12 +72,13 @@ def extreme_of_rows(name: str, a: Array) -> Any:
 
 
 def total(a: Array, over: tuple[int, ...] | None = None, mean: bool = False) -> Any:
-    """The sum (or the mean) over dimensions (or all), without them; None where NumPy has to do it.
+    """The sum (or the mean) over dimensions (or all), without them, of half types in float32; None where
+    NumPy has to do it.
 
     >>> total(np.ones((100, 64)), (0,)).sum(), total(np.ones(5), (0,))
     (np.float64(6400.0), None)
     """
-    if a.__class__ is not np.ndarray or a.size < SMALLEST or a.dtype.char not in "fd":
+    if a.__class__ is not np.ndarray or a.size < SMALLEST or a.dtype.char not in "fdeE":
         return None
     if over is None:
         over = tuple(range(a.ndim))
@@ -96,14 +98,21 @@ def total(a: Array, over: tuple[int, ...] | None = None, mean: bool = False) -> 
         if a.dtype.char == "d" and recipe in COLUMNS:
             sizes, a = in_blocks(sizes, a)
             recipe = SUMS["ksk"]
-        made = np.empty(groups, a.dtype)
+        made = np.empty(groups, wide(a))
         flat = made if recipe is not SUMS["ksk"] else made.reshape(sizes[0], -1)
-        recipe(flat, a if sizes == a.shape else a.reshape(sizes))
+        (recipe if made.dtype == a.dtype else HALVES[recipe])(
+            flat, a if sizes == a.shape else a.reshape(sizes)
+        )
         if kept != groups:
             made = made.reshape(kept)
     if mean:
         made /= made.dtype.type(count // max(made.size, 1))
     return made
+
+
+def wide(a: Array) -> Any:
+    """The type of sums."""
+    return np.dtype(np.float32) if a.dtype.itemsize == 2 else a.dtype
 
 
 def in_blocks(sizes: Sizes, a: Array) -> tuple[tuple[int, ...], Array]:
@@ -147,16 +156,17 @@ def reordered(a: Array, over: tuple[int, ...], mean: bool) -> Any:
 
 def everything(flat: Array) -> Any:
     """The sum of all numbers, as an array without dimensions."""
-    made = np.empty((), flat.dtype)
-    if flat.size < SHARED and flat.dtype.char == "f":
-        SUMS["s"](made, flat)
+    made = np.empty((), wide(flat))
+    half = made.dtype != flat.dtype
+    if flat.size < SHARED and made.dtype.char == "f":
+        (HALVES[SUMS["s"]] if half else SUMS["s"])(made, flat)
         return made
     each = flat.size // PARTS  # roundings of float64, too, add up less in parts
     whole = each * PARTS
-    parts = np.empty(PARTS + (whole < flat.size), flat.dtype)
-    SUMS["ks"](parts[:PARTS], flat[:whole].reshape(PARTS, each))
+    parts = np.empty(PARTS + (whole < flat.size), made.dtype)
+    (HALVES[SUMS["ks"]] if half else SUMS["ks"])(parts[:PARTS], flat[:whole].reshape(PARTS, each))
     if whole < flat.size:
-        parts[PARTS] = flat[whole:].sum(dtype=np.float64)
+        parts[PARTS] = flat[whole:].astype(made.dtype).sum(dtype=np.float64)
     SUMS["s"](made, parts)
     return made
 

@@ -1,5 +1,5 @@
-"""Running sums and products of real numbers, in float64 and rounded where they are written; running
-extremes, and where they are.
+"""Running sums and products of real numbers, in float64 and rounded where they are written, or at
+every step; running extremes, and where they are.
 
 A step waits for the one before it, so several rows, or several columns, are under way at once.
 """
@@ -29,6 +29,11 @@ COLUMNS = 64
 def running_sum(a: Array, d: int) -> Any:
     """np.cumsum of float32 or float64 along a dimension, or None."""
     return running("sum", a, d)
+
+
+def running_sum_rounded(a: Array, d: int) -> Any:
+    """The same with sums that are kept in the type of the numbers."""
+    return running("rounded", a, d)
 
 
 def running_product(a: Array, d: int) -> Any:
@@ -174,7 +179,8 @@ class Running(Along):
     def __init__(self, name: str, what: str, kind: str, rows: bool) -> None:
         super().__init__(name, kind, ("blocks", "n", "inner", "a", "made"))
         self.a, self.made = self.array("a"), self.array("made")
-        self.double, self.product = self.type("double"), what == "product"
+        self.product = what == "product"
+        self.double = self.real if what == "rounded" else self.type("double")
         self.nothing = [self.double(float(self.product))]
         self.go(rows)
 

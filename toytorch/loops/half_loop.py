@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.loops.formula import Formula, OnePass, joined, safe
 from toytorch.loops.language.program import Program
 from toytorch.loops.runtime import jit
-from toytorch.loops.runtime.kernel import run
+from toytorch.loops.runtime.kernel import compile_program, run
+
+MOST = 256  # kinds of calls that are kept
 
 
 class HalfLoop:
@@ -30,11 +32,26 @@ class HalfLoop:
     def __init__(self, formula: Formula, params: Sequence[str]) -> None:
         self.plan, self.params = OnePass(formula, params), params
         self.programs: dict[Any, Program] = {}
+        # Of few numbers: a result's shape and type, and a builtin function of it and the operands.
+        self.few: dict[Any, tuple[Sizes, Any, Any]] = {}
 
     def __call__(self, args: Sequence[Any], out: Array | None = None) -> Array | None:
         """The result for arrays of one half type that lie in rows, beside numbers, in `out` if that is
         given, which may be one of them; None where there is none."""
         arrays = [a for a in args if a.__class__ is np.ndarray]
+        what = tuple(
+            [
+                (a.shape, a.dtype.char, a.flags.c_contiguous)
+                if a.__class__ is np.ndarray
+                else a or str(a)
+                for a in args
+            ]
+        )
+        known = self.few.get(what) if out is None else None
+        if known is not None:
+            made = np.empty(known[0], known[1])
+            known[2](made, *arrays)
+            return made
         like = arrays[0]
         if not jit.pays(like.size) or not like.size:
             return None
@@ -63,6 +80,15 @@ class HalfLoop:
         made = np.empty(whole, type) if out is None else out
         given = [a.reshape([sizes[d] for d in own]) for a, own in zip(arrays, owns)]
         numbers = [float(a) for a in args if isinstance(a, (bool, int, float))]
+        if out is None and max([a.size for a in (made, *arrays)]) < jit.SMALLEST:
+            if len(self.few) > MOST:
+                self.few.clear()
+            laid = (made.reshape(sizes), *given)
+            kernel = compile_program(program, *laid)
+            call = kernel.laid(laid, tuple(numbers), shared=False, bases=False).here
+            self.few[what] = whole, type, call
+            call(made, *arrays)
+            return made
         run(program, made.reshape(sizes), *given, *numbers)
         return made
 

@@ -14,7 +14,7 @@ from toytorch.core.op import Op, registry
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import DType, Shape
 from toytorch.ops.define import public
-from toytorch.ops.elementwise.activation import random_slopes, rrelu_with_noise
+from toytorch.ops.elementwise.activation import with_slopes
 from toytorch.ops.linalg import blocks, norms
 from toytorch.ops.nn import conv, loss, loss_ctc, loss_pairs, pad, pool, resize
 from toytorch.ops.reductions.exponentials import log_softmax, softmax
@@ -251,10 +251,10 @@ def rrelu_with_slopes(
     generator: Any = None,
 ) -> Tensor:
     """A leaky relu with random slopes in training, which are written to `noise`."""
-    slopes = random_slopes(self, lower, upper, training, generator)
+    record, by = with_slopes(self, lower, upper, training, generator)
     if training:
-        noise.detach().copy_(slopes)
-    return rrelu_with_noise.function(self, slopes)
+        noise.detach().copy_(by)
+    return record.function(self, by)
 
 
 @public("aten._unique2")

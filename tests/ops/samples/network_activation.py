@@ -49,7 +49,7 @@ def _rrelu() -> Iterator[Sample]:
     yield V(t((3, 4), f32))
 
 
-entry("rrelu", _rrelu, covers=("rrelu_with_noise", "rrelu.slopes"))
+entry("rrelu", _rrelu, covers=("rrelu_with_noise", "rrelu.slopes", "rrelu_with_noise.mean"))
 
 
 def _glu() -> Iterator[Sample]:

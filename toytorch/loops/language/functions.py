@@ -197,7 +197,10 @@ def shift(function: Any, fills: bool) -> Callable[[Any, Any], Any]:
     """A shift of bits; by more than there are, nothing (or the sign) is left."""
 
     def shifted(x: Array, y: Array) -> Any:
-        inside = (y >= 0) & (y < 8 * x.dtype.itemsize)
+        bits = 8 * x.dtype.itemsize
+        if isinstance(y, (np.ndarray, np.generic)) and y.size and 0 <= y.min() <= y.max() < bits:
+            return function(x, y.astype(x.dtype, copy=False))
+        inside = (y >= 0) & (y < bits)
         # [()]: of a number, a scalar again, which any device's function takes
         made = function(x, np.where(inside, y, 0).astype(x.dtype)[()])
         beyond = np.where(x < 0, -1, 0).astype(x.dtype) if fills else x.dtype.type(0)

@@ -110,8 +110,8 @@ def rrelu(
     inplace: bool = False,
 ) -> Tensor:
     """A leaky relu with random slopes in training; Xu et al. 2015."""
-    noise = activation.random_slopes(input, lower, upper, training)
-    made = _run(activation.rrelu_with_noise, input, inplace, noise)
+    record, by = activation.with_slopes(input, lower, upper, training)
+    made = _run(record, input, inplace, by)
     return refuse_backward(made, "leakyReLu", lower + upper, inplace and not training)
 
 

@@ -12,8 +12,6 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import counted, of_its_own, quick
 from toytorch.core.write import refuse_grad
@@ -126,8 +124,8 @@ def max_pool1d(
     if not return_indices and not wanted and input.dtype.plain and quick(input):
         how = _of_line(input, kernel_size, stride, padding, dilation, ceil_mode)
         pairs = zip((1, 1, 0, 1), how)
-        values = pools.MAX[2].kernel(np, input._array[..., None, :], *pairs, ceil_mode)[0]
-        largest = wrap(np.ascontiguousarray(values[..., 0, :]))
+        values = pools.maxima(input._array[..., None, :], *pairs, ceil_mode)
+        largest = wrap(values[..., 0, :])
         return counted(largest, 1) if input.ndim == 2 else largest
     made = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     if return_indices:

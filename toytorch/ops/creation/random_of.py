@@ -136,7 +136,9 @@ def multinomial(
         raise RuntimeError(
             f"multinomial only supports floating-point dtypes for input, got: {input.dtype.legacy}"
         )
-    weights = input._array.astype(np.float64)
+    weights = input._array
+    if weights.dtype.char not in "fd":
+        weights = weights.astype(np.float32)
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if num_samples <= 0:
@@ -145,10 +147,11 @@ def multinomial(
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
-    if weights.size and not (weights.min() >= 0 and weights.max() < np.inf):
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     rows = weights.reshape(-1, weights.shape[-1])
-    if not rows.any(-1).all():
+    largest = rows.max(-1, initial=0)
+    if weights.size and not (weights.min() >= 0 and largest.max() < np.inf):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not largest.all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if not len(rows):
         empty = input.new_empty((*weights.shape[:-1], num_samples), dtype=types.int64)
@@ -156,11 +159,13 @@ def multinomial(
     rng = generator_of(input.device, generator)
     if replacement and num_samples > 1:
         picks = rng.uniform(len(rows) * num_samples, np.float64).reshape(len(rows), num_samples)
-        work = np.float64 if input.dtype is types.float64 else np.float32
-        sums = np.add.accumulate(rows.astype(work), axis=-1, dtype=work)
+        sums = attempt(np, "running_sum_rounded", rows, 1)
+        if sums is None:
+            sums = np.add.accumulate(rows, axis=-1, dtype=rows.dtype)
         sums /= sums[:, -1:].copy()
         sums[:, -1] = 1
-        sums = sums.astype(np.float64)
+        near = picks.astype(sums.dtype)  # the least number of this type that is not below the pick
+        picks = np.where(near < picks, np.nextafter(near, sums.dtype.type(2)), near)
         found = attempt(np, "row_places", sums, picks, False)
         if found is None:
             found = np.stack([np.searchsorted(s, p) for s, p in zip(sums, picks)])

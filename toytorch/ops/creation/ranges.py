@@ -221,6 +221,9 @@ def equally_spaced(xp: ArrayModule, start: Any, end: Any, steps: int, kind: np.d
     first, last = (as_element(np, x, work)[()] for x in (start, end))
     step = work.type((last - first) / work.type(max(steps - 1, 1)))
     # From both ends, as PyTorch does, so that the values are symmetric.
+    made = attempt(xp, "between", first, last, step, steps)
+    if made is not None:
+        return made
     half = steps // 2
     up, down = xp.arange(half).astype(work), xp.arange(steps - half)[::-1].astype(work)
     return xp.concatenate((_line(xp, up, step, first), _line(xp, down, -step, last)))

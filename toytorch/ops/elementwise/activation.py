@@ -337,17 +337,31 @@ slopes = internal(
 )
 
 
-def random_slopes(
+rrelu_of_mean = pointwise(
+    "rrelu_with_noise.mean(Tensor self, float negative_slope=0.01) -> Tensor",
+    formula="self if self > 0 else self * negative_slope",
+    forms="",
+    checks=only_floats("leaky_relu_cpu"),
+    d_self="straight(g if self > 0 else g * negative_slope, self)",
+    node="RreluWithNoiseBackward0",
+    memory="rows",
+    node_in_place=1,
+    doc="x above 0, and x times a slope below.",
+)
+
+
+def with_slopes(
     input: Tensor, lower: float, upper: float, training: bool, generator: Generator | None = None
-) -> Tensor:
-    """The factors of a randomized relu: 1 above 0; below uniform, or their mean."""
+) -> tuple[Op, Any]:
+    """The record of a randomized relu and its second argument: in training factors, 1 above 0 and
+    uniform below, else their mean."""
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return rrelu_of_mean, (lower + upper) / 2
     x = input.detach()
-    if training:
-        refuse("rrelu_with_noise_out_cpu", x.dtype.numpy)
-        return slopes.function(x, lower, upper, generator=generator)
-    return x.new_full(x.shape, (lower + upper) / 2).masked_fill_(x > 0, 1)
+    refuse("rrelu_with_noise_out_cpu", x.dtype.numpy)
+    return rrelu_with_noise, slopes.function(x, lower, upper, generator=generator)
 
 
 @public("rrelu")
@@ -359,8 +373,8 @@ def rrelu(
     generator: Generator | None = None,
 ) -> Tensor:
     """A leaky relu with random slopes in training; Xu et al. 2015."""
-    noise = random_slopes(input, lower, upper, training, generator)
-    return rrelu_with_noise.function(input, noise)
+    record, by = with_slopes(input, lower, upper, training, generator)
+    return record.function(input, by)
 
 
 @public("rrelu_")
@@ -372,8 +386,8 @@ def rrelu_(
     generator: Generator | None = None,
 ) -> Tensor:
     """In-place form of `rrelu`."""
-    noise = random_slopes(input, lower, upper, training, generator)
-    return write.inplace(rrelu_with_noise, (input, noise))
+    record, by = with_slopes(input, lower, upper, training, generator)
+    return write.inplace(record, (input, by))
 
 
 def _halves(xp: ArrayModule, a: Array, dim: int) -> tuple[Any, Any]:

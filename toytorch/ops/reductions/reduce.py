@@ -99,6 +99,20 @@ def _sum(
     return xp.add.reduce(a, axis=axes(dim, a.ndim), keepdims=keepdim, dtype=kind)
 
 
+def _of_halves(
+    a: Array,
+    dim: Ints | None = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    mean: bool = False,
+) -> Any:
+    """The sum or mean of many numbers of a half type in float32, which one pass widens; else None."""
+    if dtype is not None or a.size < SMALLEST:
+        return None
+    made = _large(np, a, dim, keepdim, a.dtype, mean)
+    return None if made is None else np.asarray(made, order="C")
+
+
 def by_dim(self: Tensor, dim: Ints | None = None, *rest: bool | None) -> int:
     """PyTorch's overload number: 0 for all dimensions, 1 where some are named."""
     return 0 if dim is None else 1
@@ -128,6 +142,7 @@ sum = reduction(
     _sum,
     variant=by_dim,
     d_self="_spread(g, self_shape, dim, keepdim)",
+    upcast=_of_halves,
     batch="along",
     fused="sum(self)",
     out_type="given",
@@ -197,6 +212,7 @@ mean = reduction(
     _mean,
     variant=by_dim,
     d_self=_mean_gradient,
+    upcast=partial(_of_halves, mean=True),
     batch="along",
     fused="sum(self) / count",
     overload=aten_words.one_word("dim"),
