@@ -108,15 +108,15 @@ def _copying(name: str, show: Fn) -> Any:
             need_out(f"{name}_copy", out, -1 if name in SEVERAL else 1)
         if aten and isinstance(out, Tensor):
             refuse_leaf(aten, out)
-        made = show(*args, **kwargs)
         if name == "narrow" and out is not None:
             refuse_grad("narrow_copy", sources, out)
-            if out.dtype is not made.dtype:
-                raise RuntimeError(
-                    "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this "
-                    "error message be improved?  If so, please report an enhancement request to "
-                    "PyTorch.)"
-                )
+        made = show(*args, **kwargs)
+        if name == "narrow" and out is not None and out.dtype is not made.dtype:
+            raise RuntimeError(
+                "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this "
+                "error message be improved?  If so, please report an enhancement request to "
+                "PyTorch.)"
+            )
         if isinstance(made, Tensor):
             order = None if made.is_sparse else convert.CONTIGUOUS
             if out is None and name == "detach" and not made.is_sparse:
