@@ -83,7 +83,8 @@ def of_pytorch_alone(text: str, failed: Failure | None, theirs: Run) -> bool:
     knows no transforms of nothing, an assertion about its own insides failed, and complex numbers of
     halves are a name only here, by design."""
     if failed is not None:
-        return failed.message.startswith("MKL FFT error") or ASSERTED in failed.message
+        own = ("MKL FFT error", "SmallVector unable to grow")  # of -1 dimensions
+        return failed.message.startswith(own) or ASSERTED in failed.message
     made = theirs.space.get(text.partition(" = ")[0])
     return isinstance(made, torch.Tensor) and dtype_name(made.dtype) == "complex32"
 
@@ -757,9 +758,9 @@ def explained(found: Found) -> bool:
         )
     if kind == "value" and "cholesky_inverse(" in last and not finite(found, turned_diagonal):
         return True  # of a factor, whose diagonal is real, LAPACK reads the imaginary part at times
-    if kind == "value" and CALLED.match(last) and not finite(found, near_the_end):
-        if where_finite(found):
-            return True  # x·y + z rounded once is finite where x·y alone is not
+    large = kind == "value" and CALLED.match(last) and not finite(found, near_the_end)
+    if large and where_finite(found):
+        return True  # x·y + z rounded once is finite where x·y alone is not
     if kind == "sharing" and "saved(" in last and ".numpy()" in str(found.program):
         return True  # PyTorch's files hold memory that came back from NumPy once more
     if kind == "refused" and "setStorage" in found.difference.got and of_a_loss(found):

@@ -16,6 +16,37 @@ from tests.outside.test_short_programs import differing, statements
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "what is no integer, no bound or no way to reduce": """
+        x = torch.arange(6.0).reshape(2, 3)
+        a = torch.chunk(x, True), x.diff(n=1)
+        a = torch.chunk(x, 2, None)
+        a = x.diff(1.5)
+        a = torch.cov(x, correction=1.5)
+        a = torch.cosine_similarity(x, x, (1,))
+        a = torch.diagonal(x, True)
+        a = x.view(True, 6)
+        a = torch.sum(x, True)
+        a = torch.flip(x, [0, True])
+        a = torch.cdist(x, x, float('nan'))
+        a = torch.cdist(x, x, 1.0, 1)
+        a = torch.allclose(x, x, float('nan'))
+        a = torch.clamp(x, 0, x)
+        a = torch.clamp(x, torch.tensor(0), 2), torch.clamp(x, torch.tensor(0), x)
+        a = torch.nn.functional.mse_loss(x, x, reduction=1)
+        a = torch.tensordot(x, x, 2, (0, 0))
+    """,
+    "what goes into out= without a history, or does not go": """
+        x = torch.arange(6.0).reshape(3, 2).requires_grad_()
+        y = torch.zeros(1, 2).requires_grad_()
+        z = torch.zeros(2, 2).requires_grad_() * 1
+        y.copy_(1)
+        a = torch.split_with_sizes_copy(x, [1, 2], out=[y, z])
+        a = torch.unbind_copy(x, 1, out=[torch.zeros(3), torch.zeros(3)])
+        a = torch.unbind_copy(x.detach(), 1, out=[torch.zeros(3), x.detach().requires_grad_()[:, 0]])
+        a = torch.linalg.ldl_factor(torch.eye(2), out=(torch.zeros(2, 2).requires_grad_(), torch.zeros(2).int()))
+        b, c = torch.linalg.lu_factor(torch.eye(2))
+        a = torch.lu_unpack(b, c, out=(torch.zeros(2, 2).double(), torch.zeros(2, 2), torch.zeros(2, 2)))
+    """,
     "factors that come last, under a second name first, or not at all": """
         x = torch.ones(2).byte()
         y = torch.tensor([3.0, 4.0])

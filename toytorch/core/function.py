@@ -105,6 +105,10 @@ def general(op: Op, names: dict[str, Any]) -> str:
                 f"    if {name}.__class__ is not float and {name}.__class__ is not int{some}:\n"
                 f"        {name} = number(op, {i}, {name})\n"
             )
+        elif a.type.startswith("int[]"):  # of which one will do, but no truth
+            checks.append(
+                f"    if {name}.__class__ is bool:\n        {name} = as_typed(op, {i}, {name})\n"
+            )
         elif (kind := a.type.rstrip("?")) in arguments.TYPED:
             checks.append(
                 f"    if {name}.__class__ is not {kind}{some}:\n"
