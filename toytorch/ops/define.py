@@ -302,8 +302,12 @@ def with_words(
 
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Any:
-        if whole and not NOT_WHOLE.isdisjoint(map(type, (*args, *kwargs.values()))):
-            refuse_wrong(function.__name__, whole, (*zip(known, args), *kwargs.items()), kinds)
+        if whole:
+            for a in (*args, *kwargs.values()) if kwargs else args:
+                if a.__class__ in NOT_WHOLE:
+                    named_args = (*zip(known, args), *kwargs.items())
+                    refuse_wrong(function.__name__, whole, named_args, kinds)
+                    break
         if not kwargs:
             try:
                 return function(*args)
@@ -466,8 +470,12 @@ def need_tensor(function: Any, name: str, kinds: Collection[str] = TAKES) -> Any
             return state.profiler.around(seen_as, args, function, *args, **kwargs)
         if kwargs and named:
             return function(*args, **kwargs)
-        if whole and not NOT_WHOLE.isdisjoint(map(type, (*args, *kwargs.values()))):
-            refuse_wrong(function.__name__, whole, (*zip(known, args), *kwargs.items()), kinds)
+        if whole:
+            for a in (*args, *kwargs.values()) if kwargs else args:
+                if a.__class__ in NOT_WHOLE:
+                    named_args = (*zip(known, args), *kwargs.items())
+                    refuse_wrong(function.__name__, whole, named_args, kinds)
+                    break
         try:
             return within(*args, **kwargs)
         except Exception as error:
