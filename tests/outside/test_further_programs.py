@@ -16,6 +16,77 @@ from tests.outside.test_short_programs import differing, statements
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "what is no integer, no bound or no way to reduce": """
+        x = torch.arange(6.0).reshape(2, 3)
+        a = torch.chunk(x, True), x.diff(n=1)
+        a = torch.chunk(x, 2, None)
+        a = x.diff(1.5)
+        a = torch.cov(x, correction=1.5)
+        a = torch.cosine_similarity(x, x, (1,))
+        a = torch.diagonal(x, True)
+        a = x.view(True, 6)
+        a = torch.sum(x, True)
+        a = torch.flip(x, [0, True])
+        a = torch.cdist(x, x, float('nan'))
+        a = torch.cdist(x, x, 1.0, 1)
+        a = torch.allclose(x, x, float('nan'))
+        a = torch.clamp(x, 0, x)
+        a = torch.clamp(x, torch.tensor(0), 2), torch.clamp(x, torch.tensor(0), x)
+        a = torch.nn.functional.mse_loss(x, x, reduction=1)
+        a = torch.tensordot(x, x, 2, (0, 0))
+    """,
+    "what goes into out= without a history, or does not go": """
+        x = torch.arange(6.0).reshape(3, 2).requires_grad_()
+        y = torch.zeros(1, 2).requires_grad_()
+        z = torch.zeros(2, 2).requires_grad_() * 1
+        y.copy_(1)
+        a = torch.split_with_sizes_copy(x, [1, 2], out=[y, z])
+        a = torch.unbind_copy(x, 1, out=[torch.zeros(3), torch.zeros(3)])
+        a = torch.unbind_copy(x.detach(), 1, out=[torch.zeros(3), x.detach().requires_grad_()[:, 0]])
+        a = torch.linalg.ldl_factor(torch.eye(2), out=(torch.zeros(2, 2).requires_grad_(), torch.zeros(2).int()))
+        b, c = torch.linalg.lu_factor(torch.eye(2))
+        a = torch.lu_unpack(b, c, out=(torch.zeros(2, 2).double(), torch.zeros(2, 2), torch.zeros(2, 2)))
+    """,
+    "factors that come last, under a second name first, or not at all": """
+        x = torch.ones(2).byte()
+        y = torch.tensor([3.0, 4.0])
+        a = torch.subtract(x, 1e-3, 3)
+        b = x.subtract(1, 2.5)
+        c = torch.rsub(x, 2, torch.tensor(3))
+        d = torch.sub(x, y, 3)
+        e = torch.subtract(x, 3, y)
+        f = torch.subtract(x, 3, 2, out=y)
+        y.subtract_(1, 2j)
+        y.subtract_(1.5, 2)
+        y.sub_(y, 2)
+    """,
+    "out= of another shape that is filled, or laid in rows": """
+        x = torch.ones(3, 1).requires_grad_() * 1
+        a = torch.linalg.matrix_rank(torch.zeros(2, 0), out=x)
+        b = torch.cholesky_inverse(torch.eye(2), out=torch.zeros(3))
+    """,
+    "extremes of all go over a part of what they are of": """
+        x = torch.arange(6)
+        a = torch.aminmax(x, out=(x[0], torch.tensor(0)))
+        b = torch.aminmax(x, dim=0, out=(x[0], torch.tensor(0)))
+    """,
+    "a leaf is no out= of a function of records, nor is a view of it, where functions are traced": """
+        x = torch.ones(2).requires_grad_()
+        def f1(x0):
+            y1 = torch.special.ndtr(x0, out=x0[...])
+            return y1
+        f1 = traced(f1, (x,))
+    """,
+    "the mean loss of no complex scores": """
+        a = torch.nn.functional.cross_entropy(torch.zeros(0, 3, dtype=torch.complex64), torch.zeros(0, 3))
+    """,
+    "which refusal of batch norm and of narrow_copy comes first": """
+        x = torch.ones(2, 2, 3).long().transpose(1, 2)
+        a = torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+        b = torch.native_batch_norm(x, torch.ones(3), None, None, None, True, 0.1, 1e-5)
+        y = torch.ones(2, 2).requires_grad_()
+        c = torch.narrow_copy(y, 0, 5, 1, out=y)
+    """,
     "both results of a triangular solution want gradients": """
         a = torch.eye(2)
         b = torch.ones(2, 1).requires_grad_()

@@ -41,6 +41,8 @@ def spread(values: tuple[Any, ...], name: str = "", word: str = "size") -> tuple
     ):
         values = tuple(values[0])
     try:
+        if values and values[0].__class__ is bool:  # of what follows, nobody asks
+            raise TypeError(no_ints(given, values, name, word))
         return tuple(v if v.__class__ is int else as_int(v) for v in values)
     except TypeError:
         if not name:
@@ -50,7 +52,7 @@ def spread(values: tuple[Any, ...], name: str = "", word: str = "size") -> tuple
 
 def no_ints(given: tuple[Any, ...], values: tuple[Any, ...], name: str, word: str) -> str:
     """What to say of an argument that is to be some ints, and is not."""
-    place = next(i for i, v in enumerate(values) if not is_index(v))
+    place = next(i for i, v in enumerate(values) if v.__class__ is bool or not is_index(v))
     kind = type(values[place]).__name__
     head = f"{name}(): argument '{word}'"
     if place:
@@ -164,12 +166,12 @@ def all_are(kind: str, values: object) -> bool:
 TAKES: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: isinstance(v, Tensor),
     "Operand": lambda v: isinstance(v, (Tensor, *NUMBERS, np.generic)),
-    "int": lambda v: is_index(v) or is_integer(v),
+    "int": lambda v: v.__class__ is not bool and (is_index(v) or is_integer(v)),
     "float": lambda v: is_number(v),  # a complex one is refused where it is made a real one
     "Scalar": lambda v: is_number(v),
     "bool": lambda v: isinstance(v, (bool, np.bool_)),
     "str": lambda v: isinstance(v, str),
-    "int[]": lambda v: all_are("int", v) or is_index(v),
+    "int[]": lambda v: all_are("int", v) or TAKES["int"](v),
     "float[]": lambda v: all_are("float", v),
     "Tensor[]": lambda v: all_are("Tensor", v),
 }
@@ -202,13 +204,15 @@ def as_typed(op: Op, i: int, value: Any) -> Any:
     return plain_number(value) if a.type.startswith("int") else value
 
 
-def refused(op: Op, i: int, value: object) -> TypeError:
+def refused(op: Op, i: int, value: object) -> Exception:
     """What PyTorch says of an argument of another type than the schema's."""
     kind = op.schema.args[i].type.rstrip("?")
+    if called(op, i) == "reduction":  # a word of Python's functions, which PyTorch reads before it
+        return ValueError(f"{value} is not a valid value for reduction")
     return wrong_argument(op.name.split(".")[0], called(op, i), i + 1, SAID.get(kind, kind), value)
 
 
-def first_wrong(op: Op, args: Args) -> TypeError | None:
+def first_wrong(op: Op, args: Args) -> Exception | None:
     """What to say of the first argument that has another type than the schema's; None without one."""
     for i, (a, value) in enumerate(zip(op.schema.args, args)):
         if not takes(a.type, a.name, value):

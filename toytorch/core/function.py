@@ -9,11 +9,12 @@ from toytorch.core import arguments, fast_path, older_forms, write
 from toytorch.core.first_call import Generated
 from toytorch.core.op import Op, parameters
 from toytorch.core.tensor import Tensor
+from toytorch.facts.hints import Fn
 from toytorch.facts.schema import REQUIRED
 
 
-def make_function(op: Op) -> Any:
-    """A function with the record's signature."""
+def make_function(op: Op, by_older: Fn = older_forms.rearranged) -> Any:
+    """A function with the record's signature, which leaves the older forms of calls to another."""
     made: Generated
 
     def write() -> tuple[str, dict[str, Any]]:
@@ -23,7 +24,7 @@ def make_function(op: Op) -> Any:
             names[f"{name}_with_more"] = make_with_more(op, f"{name}_with_more")
         if not op.older:
             return source, names
-        return older_forms.taking(op, source), {**names, "by_older": older_forms.rearranged}
+        return older_forms.taking(op, source), {**names, "by_older": by_older}
 
     name = fast_path.python_name(op)
     made = Generated(op, name, op.name, write, doc=describe(op), out=op.has_out)
@@ -104,6 +105,10 @@ def general(op: Op, names: dict[str, Any]) -> str:
                 f"    if {name}.__class__ is not float and {name}.__class__ is not int{some}:\n"
                 f"        {name} = number(op, {i}, {name})\n"
             )
+        elif a.type.startswith("int[]"):  # of which one will do, but no truth
+            checks.append(
+                f"    if {name}.__class__ is bool:\n        {name} = as_typed(op, {i}, {name})\n"
+            )
         elif (kind := a.type.rstrip("?")) in arguments.TYPED:
             checks.append(
                 f"    if {name}.__class__ is not {kind}{some}:\n"
@@ -163,14 +168,16 @@ def plain(op: Op, params: list[str], passed: list[str], checks: str) -> str:
     )
 
 
-def make_inplace(op: Op) -> Any:
+def make_inplace(op: Op, by_older: Fn = older_forms.rearranged) -> Any:
     """The form with an underscore, which writes into its first argument."""
     name = fast_path.python_name(op) + "_"
     doc = f"In-place form of `{op.name}`.\n\n{describe(op)}"
-    return Generated(op, name, f"{op.name}_", lambda: inplace_source(op, name), doc=doc).function
+    return Generated(
+        op, name, f"{op.name}_", lambda: inplace_source(op, name, by_older), doc=doc
+    ).function
 
 
-def inplace_source(op: Op, name: str) -> tuple[str, dict[str, Any]]:
+def inplace_source(op: Op, name: str, by_older: Fn) -> tuple[str, dict[str, Any]]:
     """The source of the form with an underscore, and what its names stand for."""
     names = {"inplace": write.inplace, "bound": arguments.bound, "op": op, "REQUIRED": REQUIRED}
     from toytorch.core import fast_inplace  # when the first such source is written
@@ -200,7 +207,7 @@ def inplace_source(op: Op, name: str) -> tuple[str, dict[str, Any]]:
     )
     if not op.older:
         return source, names
-    return older_forms.taking(op, source, True), {**names, "by_older": older_forms.rearranged}
+    return older_forms.taking(op, source, True), {**names, "by_older": by_older}
 
 
 def attach(op: Op) -> Any:

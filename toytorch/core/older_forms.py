@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from toytorch.backends.sparse import unsupported
+from toytorch.core.arguments import is_number
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import dtype
@@ -40,16 +41,20 @@ def taking(op: Op, source: str, in_place: bool = False) -> str:
     )
 
 
-def rearranged(op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: bool) -> Any:
-    """The result of a call in an older form; TypeError if it is none."""
+def rearranged(
+    op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: bool, second_name: bool = False
+) -> Any:
+    """The result of a call in an older form; TypeError if it is none. A `second_name` has none in which
+    the factor comes first."""
     name = op.name + "_" * in_place
     scalars = tuple(a.name for a in op.schema.args if a.keyword_only)
     pattern = "".join("x" if isinstance(v, Tensor) else "1" for v in values)
-    if scalars == ("alpha",) and pattern in ("x11", "111"):  # a number for the second tensor
-        return rearranged_numbers(op, values, more, in_place)
-    if scalars == ("alpha",) and pattern == "xx1":  # PyTorch takes this one without a word
-        return rearranged_numbers(op, values, more, in_place)
-    names = FORMS[scalars].get(pattern)
+    factor_first = op.older == "factor first" and not second_name
+    if scalars == ("alpha",) and len(values) == 3 and not (factor_first and pattern == "x1x"):
+        made = rearranged_numbers(op, values, more, in_place, factor_first)
+        if made is not None:
+            return made
+    names = FORMS[scalars].get(pattern) if factor_first or scalars != ("alpha",) else None
     if op.elsewhere and isinstance(values[-1], dtype) and not in_place:
         raise NotImplementedError(unsupported(f"{op.name}.dtype", "CPU"))
     if names is None:
@@ -70,17 +75,20 @@ def rearranged(op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: 
 
 
 def rearranged_numbers(
-    op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: bool
+    op: Op, values: tuple[Any, ...], more: dict[str, Any], in_place: bool, factor_first: bool
 ) -> Any:
-    """`add(x, y, 0.5)`, which is x + 0.5·y; of two numbers, as in `add(x, 0.5, 2)`, the first is the
-    factor where the record says so."""
+    """`add(x, 0.5, 2)`, which is x + 0.5·2, or `rsub(x, 2, 0.5)`, where the factor comes last; None of
+    what is neither."""
     first, other, alpha = values
-    if op.older == "factor first" and not isinstance(other, Tensor):
-        other, alpha = alpha, other
-    if in_place:
-        return getattr(first, op.name + "_")(other, alpha=alpha)
     given = {word: value for word, value in more.items() if word != "out" or value is not None}
-    return op.function(first, other, alpha=alpha, **given)
+    if factor_first:
+        other, alpha = alpha, other
+    elif given or not is_number(other):
+        return None
+    if not is_number(alpha):
+        return None
+    function = getattr(first, op.name + "_") if in_place else op.function
+    return function(*(() if in_place else (first,)), other, alpha=alpha, **given)
 
 
 def told(op: Op, name: str, pattern: str, names: tuple[str, ...], in_place: bool) -> str:

@@ -249,6 +249,9 @@ class Tracer:
         outs = list(out) if isinstance(out, (tuple, list)) else [out]
         if op.asks_gradients:
             write.refuse_grad(op.name, [args[i] for i in op.tensor_at], out)
+        elif op.out_history == "copied":
+            for o in outs:
+                self.refuse_leaf(o)
         if op.out_type == "given":
             args = dispatch.in_type_of(op, args, out)
         shared = [  # memory that others see, as that of a view

@@ -1,5 +1,9 @@
 """Second names of ops: most are NumPy's."""
 
+import functools
+
+from toytorch.core.function import make_function, make_inplace
+from toytorch.core.older_forms import rearranged
 from toytorch.core.op import registry
 from toytorch.core.tensor import Tensor
 from toytorch.ops import overloads
@@ -28,7 +32,6 @@ assert all(
 # A second name, and the record it stands for.
 ALIASES = {
     "multiply": "mul",
-    "subtract": "sub",
     "negative": "neg",
     "absolute": "abs",
     "greater": "gt",
@@ -50,6 +53,10 @@ ALIASES = {
 for _name, _source in ALIASES.items():
     PUBLIC[_name] = registry[_source].function
     setattr(Tensor, _name, registry[_source].function)
+# Under this name there never was an older form in which the factor comes first.
+_by_older = functools.partial(rearranged, second_name=True)
+subtract = PUBLIC["subtract"] = make_function(arithmetic.sub, _by_older)
+on_tensors(subtract=subtract, subtract_=make_inplace(arithmetic.sub, _by_older))
 for _name, _source in {**ALIASES, "divide": "div", "true_divide": "div", "clip": "clamp"}.items():
     setattr(Tensor, _name + "_", getattr(Tensor, _source + "_"))
 # Names from the time when a sparse matrix needed its own.

@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from toytorch.backends.base import raise_too_large
 from toytorch.core import subclasses
 from toytorch.core.arguments import SAID, TAKES, is_integer, not_ints, spread, takes
@@ -189,6 +191,10 @@ def once_more(
     if changed and isinstance(error, RETRIED):
         return function(*first, **more)
     if not isinstance(error, TypeError):
+        if isinstance(
+            error, ValueError
+        ):  # of a text, which is for PyTorch's own Python code to ask
+            kinds = set(kinds) - {"str"}
         by_place = zip(names[: own.__code__.co_argcount], args)
         refuse_wrong(function.__name__, hints, (*by_place, *kwargs.items()), kinds)
     raise error
@@ -201,11 +207,21 @@ def plain_integer(value: Any) -> Any:
 
 # After which a function is called again with numbers for tensors that stand for them.
 RETRIED = (TypeError, AttributeError, MemoryError, ValueError)
+# The classes of values with which Python would compute where there should be an integer.
+NOT_WHOLE = {bool, float, tuple, list, type(None), np.bool_, np.float32, np.float64}
 # The types of the schemas that annotations stand for.
 HINTED = {"builtins.bool": "bool", "Sequence[Tensor]": "Tensor[]"}
 HINTED["float"] = "Scalar"  # which may be complex at first
 SIZES = ("Ints", "Shape", "Sizes", "Sequence[int]", "tuple[int, ...]", "list[int]")
 HINTED.update(dict.fromkeys(SIZES, "int[]"))
+
+
+def whole_of(function: Fn, kinds: Collection[str]) -> dict[str, str]:
+    """The annotations of parameters that are one integer, if PyTorch's parser looks at those."""
+    own = inspect.unwrap(function)
+    hints, code = own.__annotations__, own.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if "int" in kinds else ()
+    return {n: hints[n] for n in names if hints.get(n) in ("int", "int | None")}
 
 
 def refuse_wrong(
@@ -217,7 +233,7 @@ def refuse_wrong(
     """Refuses the first argument that has another type than a function's annotations say."""
     for i, (name, value) in enumerate(given):
         kinds = str(hints.get(name, "")).split(" | ")
-        if (value is None and "None" in kinds) or name in ("device", "layout", "out"):
+        if (value is None and "None" in kinds) or name in ("device", "layout"):
             continue  # those words are looked at elsewhere
         wanted = [HINTED.get(k, k) for k in kinds if k != "None"]
         if not any(k not in among or takes(k, name, value) for k in wanted):
@@ -282,9 +298,16 @@ def with_words(
         return once_more(function, error, args, kwargs, kinds)
 
     truths = {n for n in known if hint_of(function, n) == "bool" in kinds}
+    whole = whole_of(function, kinds)
 
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Any:
+        if whole:
+            for a in (*args, *kwargs.values()) if kwargs else args:
+                if a.__class__ in NOT_WHOLE:
+                    named_args = (*zip(known, args), *kwargs.items())
+                    refuse_wrong(function.__name__, whole, named_args, kinds)
+                    break
         if not kwargs:
             try:
                 return function(*args)
@@ -433,6 +456,7 @@ def need_tensor(function: Any, name: str, kinds: Collection[str] = TAKES) -> Any
         function, "within", (function, functools.partial(once_more, function, kinds=kinds))
     )
     named = within is not function
+    whole, known = whole_of(function, kinds), inspect.unwrap(function).__code__.co_varnames
 
     @functools.wraps(function)
     def checked(*args: object, **kwargs: object) -> Any:
@@ -446,6 +470,12 @@ def need_tensor(function: Any, name: str, kinds: Collection[str] = TAKES) -> Any
             return state.profiler.around(seen_as, args, function, *args, **kwargs)
         if kwargs and named:
             return function(*args, **kwargs)
+        if whole:
+            for a in (*args, *kwargs.values()) if kwargs else args:
+                if a.__class__ in NOT_WHOLE:
+                    named_args = (*zip(known, args), *kwargs.items())
+                    refuse_wrong(function.__name__, whole, named_args, kinds)
+                    break
         try:
             return within(*args, **kwargs)
         except Exception as error:

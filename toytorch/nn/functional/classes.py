@@ -104,7 +104,7 @@ def _soft_targets(
     if reduction == "none":
         return -weighted.sum(axis)
     if reduction == "mean" and not logs.numel():
-        return -(weighted.sum() * math.nan)
+        return -weighted.sum().fill_(math.nan)
     total = -weighted.sum()
     return total / (logs.numel() // logs.shape[axis]) if reduction == "mean" else total
 

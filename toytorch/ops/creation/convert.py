@@ -449,7 +449,7 @@ def new(self: Tensor, *args: object, device: Device = None, size: Shape | None =
 
 
 @takes_words(x2="other")
-def copy_(self: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
+def copy_(self: Tensor, other: Tensor | complex, non_blocking: bool = False) -> Tensor:
     """Writes the elements of other, cast and broadcast to this tensor."""
     if other is self:
         if (self._requires_grad or state.fast_path is state.SLOW) and not writing.overlaps(self):

@@ -17,7 +17,7 @@ from toytorch.core.memory_order import kept
 from toytorch.core.record import underive
 from toytorch.core.scalars import as_filling
 from toytorch.core.tensor import CAN_REQUIRE, Tensor, as_dtype, wrap
-from toytorch.core.write import refusal, refuse_leaf, take
+from toytorch.core.write import need_out, refusal, refuse_leaf, take
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import cpu, layout_name, on_cpu, sparse_coo, strided
@@ -291,6 +291,7 @@ def put_out(
         made.names = names  # type: ignore[attr-defined]  # attached by ops/named_dims.py
     if out is None:
         return made
+    need_out(aten or "put", out, 1)
     if aten and state.local.grad and (out._requires_grad or of):
         refuse_leaf(aten, out)
         state.set_grad(False)

@@ -82,8 +82,8 @@ def _isclose(xp: ArrayModule, a: Array, b: Array, rtol: float, atol: float, equa
         one, other = (from_numpy_dtype(v.dtype).legacy for v in (a, b))
         raise RuntimeError(f"{one} did not match {other}")
     broadcast_pair(a.shape, b.shape)
-    if rtol < 0 or atol < 0:
-        name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+    if not (rtol >= 0 and atol >= 0):
+        name, value = ("atol", atol) if rtol >= 0 else ("rtol", rtol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     close = placed(a == b, a, b)
     if equal_nan and a.dtype.kind not in "biu":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toytorch.backends.base import every
+from toytorch.core.arguments import is_number
 from toytorch.core.op import Op
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
@@ -80,6 +81,10 @@ def _check_clamp(common: DType, args: Sequence[Any]) -> None:
     least, most = args[1:]
     if least is None and most is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if least.__class__ is not most.__class__ and not (least is None or most is None):
+        numbers = [not hasattr(v, "dtype") for v in (least, most)]
+        if any(numbers) and not all(map(is_number, (least, most))):
+            raise TypeError("clamp() received an invalid combination of arguments")
     if 0 < common.rank < 3 and complex not in (least.__class__, most.__class__):
         return  # real numbers, of which all goes
     if args[0].dtype.rank == 2 and (least.__class__ is complex or most.__class__ is complex):

@@ -207,5 +207,6 @@ cholesky_inverse_op = in_own_type(
     d_self=_inverse_gradient,
     amp="float32",
     memory="columns",
+    out_rows=True,
     doc="The inverse of LLᴴ (or of UᴴU).",
 )

@@ -14,6 +14,7 @@ import numpy as np
 
 from toytorch.backends.base import on_host
 from toytorch.core.tensor import Tensor
+from toytorch.core.write import refuse_leaf
 from toytorch.facts.dtype import int32
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import wrap_dim
@@ -139,6 +140,8 @@ def ldl_factor(
     input: Tensor, *, hermitian: bool = False, out: tuple[Tensor, Tensor] | None = None
 ) -> Any:
     """(LD, pivots) of A = LDLᵀ (LDLᴴ where hermitian); LinAlgError where D has a zero."""
+    for o in out or ():
+        refuse_leaf("linalg_ldl_factor_ex", o)
     outs = None if out is None else (*out, input.new_empty(input.shape[:-2], dtype=int32))
     made = ldl_factor_op.function(input, hermitian=hermitian, out=outs)
     checks.raise_first("torch.linalg.ldl_factor", made[2], ZERO)

@@ -299,6 +299,7 @@ lu_unpack_op = in_own_type(
     _lu_unpack,
     forms="out",
     results=(False, True, True),
+    out_type="same",
     d_LU_data=_lu_unpack_gradient,
     memory="rows",
     doc="P, L and U from a compact factorisation.",

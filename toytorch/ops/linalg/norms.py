@@ -247,7 +247,7 @@ def _cdist(xp: ArrayModule, a: Array, b: Array, p: float, mode: int) -> Any:
         raise RuntimeError(
             f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}"
         )
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     batch = broadcast_pair(a.shape[:-2], b.shape[:-2])
     a, b = (xp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
@@ -340,7 +340,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = MODES[0]) 
     """
     if compute_mode not in MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    return cdist_op.function(x1, x2, float(p), MODES.index(compute_mode))
+    return cdist_op.function(x1, x2, p, MODES.index(compute_mode))
 
 
 # -- norms held below a bound ---------------------------------------------------------------------

@@ -19,6 +19,7 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.base import attempt
+from toytorch.core.memory_order import has_channels_last
 from toytorch.core.op import Op
 from toytorch.core.record import refuse_gradients
 from toytorch.core.tensor import Tensor
@@ -371,6 +372,11 @@ def normalize_batch(
 ) -> Any:
     """native_batch_norm with PyTorch's checks."""
     refuse_gradients("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    given = weight, bias, running_mean, running_var
+    first = next((p for p in given if p is not None), input)
+    in_format = input.is_contiguous() or has_channels_last(input._array)
+    if training and first.dtype is input.dtype and input.dtype.rank < 2 and not in_format:
+        input.mean()  # which says that there is none of integers
     refuse_one_alone(running_mean, running_var)
     channels = input.shape[wrap_dim(1, input.ndim)]
     if input.dtype.rank != 2:
@@ -390,7 +396,6 @@ def normalize_batch(
             "forward grad defined"
         )
     half = input.dtype.itemsize == 2 and input.dtype.is_floating_point
-    given = weight, bias, running_mean, running_var
     alike = training and all(v is None or v.dtype is input.dtype for v in given)
     xp = base.of_array(input._array).xp
     if half and not (alike and base.offers(xp, "halves batch_norm") and not state.local.modes):

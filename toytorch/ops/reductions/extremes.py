@@ -149,7 +149,7 @@ aminmax = reduction(
     d_self=_aminmax_gradient,
     results=(True, True),
     forms="out",
-    apart=True,
+    apart=lambda self, dim, _: () if dim is None else (self,),
     out_type="same",
     doc="The smallest and the largest element, over all or one dimension.",
 )

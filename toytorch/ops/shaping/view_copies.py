@@ -9,6 +9,7 @@ from toytorch.core.op import Op
 from toytorch.core.record import refuse_complex
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import need_out, refuse_grad, refuse_leaf
+from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule, DType, Fn, Sizes
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
@@ -108,15 +109,15 @@ def _copying(name: str, show: Fn) -> Any:
             need_out(f"{name}_copy", out, -1 if name in SEVERAL else 1)
         if aten and isinstance(out, Tensor):
             refuse_leaf(aten, out)
-        made = show(*args, **kwargs)
         if name == "narrow" and out is not None:
             refuse_grad("narrow_copy", sources, out)
-            if out.dtype is not made.dtype:
-                raise RuntimeError(
-                    "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this "
-                    "error message be improved?  If so, please report an enhancement request to "
-                    "PyTorch.)"
-                )
+        made = show(*args, **kwargs)
+        if name == "narrow" and out is not None and out.dtype is not made.dtype:
+            raise RuntimeError(
+                "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this "
+                "error message be improved?  If so, please report an enhancement request to "
+                "PyTorch.)"
+            )
         if isinstance(made, Tensor):
             order = None if made.is_sparse else convert.CONTIGUOUS
             if out is None and name == "detach" and not made.is_sparse:
@@ -126,21 +127,31 @@ def _copying(name: str, show: Fn) -> Any:
             copy = made.clone(memory_format=order)
             _shape_out(out, copy)
             return create.put_out(copy, out, same=True, aten=aten, of=sources)
-        outs = [None] * len(made) if out is None else out
+        outs: Any = [None] * len(made) if out is None else out
         if len(outs) != len(made):
             raise RuntimeError(
                 f"{name}_copy_out() expected an out= argument of size {len(made)}, "
                 f"got size {len(outs)}"
             )
-        if name == "split" and out is not None:  # which only writes
-            for piece, target in zip(made, outs):
-                target.copy_(piece)
-            return None
-        pieces = [m.clone(memory_format=convert.CONTIGUOUS) for m in made]
-        for piece, target in zip(pieces, outs):
-            _shape_out(target, piece)
-            create.put_out(piece, target, same=True)
-        return tuple(pieces) if out is None else None
+        pieces = made
+        if out is None or name != "split":  # which only writes
+            pieces = [m.clone(memory_format=convert.CONTIGUOUS) for m in made]
+        if out is None:
+            return tuple(pieces)
+        if name == "unbind":
+            refuse_grad("unbind_copy", (), tuple(outs))
+        before = state.local.grad
+        state.set_grad(False)  # what is written has no history
+        try:
+            for piece, target in zip(pieces, outs):
+                if name == "split":
+                    target.copy_(piece)
+                    continue
+                _shape_out(target, piece)
+                create.put_out(piece, target, same=True)
+        finally:
+            state.set_grad(before)
+        return None
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
     function.__doc__ = f"`{name}` in fresh memory."
