@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
@@ -11,9 +11,6 @@ from toytorch.distributions.constraints import Constraint
 from toytorch.distributions.utils import Shape, lazy_property
 from toytorch.facts import warned
 from toytorch.facts.size import Size
-
-if TYPE_CHECKING:
-    from typing import Self
 
 __all__ = ["Distribution"]
 

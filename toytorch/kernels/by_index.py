@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Sizes, Value
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from llvmlite.ir import Value
 
 ADDED = "fdqil"  # the types whose elements a kernel adds up, multiplies or compares
 FLOATS = "fd"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.array_call import MOST, ArrayCall
 from toytorch.loops.runtime.jit import address_of
@@ -31,8 +31,6 @@ from toytorch.loops.runtime.native import Call, Native
 from toytorch.loops.runtime.thread_pool import PARTS
 
 if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
     from toytorch.loops.runtime.jit import Compiled
 
 

@@ -14,20 +14,17 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Shape, Sizes
+from toytorch.facts.hints import Array, Shape, Sizes, Value
 from toytorch.kernels.memory_format import WORDS as TURNING
 from toytorch.kernels.memory_format import transposition
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 SHARED = 1 << 17  # bytes, from which several threads copy
 BACKWARDS = 1 << 12  # bytes, from which one thread copies what runs backwards, or is transposed

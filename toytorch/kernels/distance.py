@@ -4,17 +4,14 @@ sum goes across a vector."""
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 TILE = 4  # vectors of sums that are under way at once
 SIDE = 16  # rows of a symmetric matrix that are filled at a time

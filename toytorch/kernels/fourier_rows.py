@@ -21,19 +21,16 @@ import cmath
 import functools
 import math
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Sizes, Value
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import address_of
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 RADICES = (4, 5, 3, 7, 11, 13, 2)
 LONGEST = 4096  # complex numbers of a row; longer ones leave the second-level cache

@@ -8,17 +8,14 @@ behind a chunk's last True is not looked at, so nothing is written beyond its ow
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.kernels.by_index import element_type, movable
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 CHUNK = 1 << 14  # elements
 COST = 6  # of an element, in additions

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.kernels import tiled_product
 from toytorch.kernels.conv_tile import TILES, most_rows, table, tile
 from toytorch.kernels.memory_format import transpose, transposition
@@ -28,10 +28,6 @@ from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import blas, jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
 
 ROWS = 256  # of a band of BLAS's: fewer make small products, more do more of what is not needed
 LEAST, LEAST_OF_BLAS = 128, 512  # rows, from which a product by halves is faster

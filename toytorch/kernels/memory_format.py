@@ -7,20 +7,17 @@ Images in rows are transposed in blocks on their way to kernels that want channe
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.facts.hints import Array, Shape
+from toytorch.facts.hints import Array, Shape, Value
 from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.processor import LINE
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 
 def chunk_of(size: int, itemsize: int) -> int:

@@ -12,20 +12,17 @@ import ctypes
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.kernels import box_muller
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 WORDS = 624  # in the state
 NEXT = 397  # how far ahead the word lies that is mixed in

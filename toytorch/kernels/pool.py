@@ -17,11 +17,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Shape, Sizes
+from toytorch.facts.hints import Array, Shape, Sizes, Value
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.image_steps import pack, unpack
 from toytorch.kernels.memory_format import channels_last, chunk_of, empty_images, in_order, plain
@@ -29,10 +29,6 @@ from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
 
 WORDS = (
     "images", "lines", "columns", "channels", "source lines", "source columns", "down", "along",

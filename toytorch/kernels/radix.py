@@ -10,19 +10,16 @@ side.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.kernels.by_index import element_type
 from toytorch.kernels.copy import in_rows
 from toytorch.kernels.top import in_order
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 TYPES = {"f": "f", "d": "d", "i": "32", "l": "64", "q": "64"}
 FEWEST = 48  # numbers of a row: of fewer, counting 256 digits takes longer than comparing

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.entry_point import CONTEXT
 from toytorch.loops.runtime.native import Call, Native
 from toytorch.loops.runtime.trampoline import DATA, SHAPE
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
 
 # -- rows -----------------------------------------------------------------------------------------
 

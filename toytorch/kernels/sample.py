@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Sizes
+from toytorch.facts.hints import Sizes, Value
 from toytorch.kernels.sample_points import BICUBIC, BILINEAR, NEAREST, WORDS, Points
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
 
 # Blocks of points that are gone over together, enough of them that a plane of the image stays in the
 # first-level cache meanwhile, and vectors that are kept of each.

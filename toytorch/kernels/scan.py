@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Sizes, Value
 from toytorch.kernels.by_index import around, element_type
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 EXTREME = {"f": "f", "d": "d", "l": "64", "q": "64", "i": "32"}  # types that are compared
 ROWS = 8  # of a block

@@ -7,18 +7,15 @@ inserted. Numbers are compared as integers of the same order, in which NaN is th
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.kernels.by_index import element_type
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 MOST = 128  # places; inserting into more of them takes longer than sorting
 TYPES = {"f": "f", "d": "d", "i": "32", "l": "64", "q": "64"}

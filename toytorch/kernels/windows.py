@@ -9,16 +9,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Sizes, Value
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 SIZES = ("depth", "height", "width")
 WORDS = (*SIZES, *(f"{what} {d}" for what in ("out", "step") for d in SIZES), "apart")

@@ -12,15 +12,11 @@ as in FreeBSD's msun).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from toytorch.facts.hints import Fn
+from toytorch.facts.hints import Fn, Value
 from toytorch.loops.language import coefficients as c
 from toytorch.loops.llvm.emit import Emit
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
 
 WIDENED = ("tan", "erfc", "asin", "acos", "atan", "atan2", "sinh", "cosh")
 

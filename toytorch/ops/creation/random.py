@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from toytorch.backends.base import RandomSource
 from toytorch.backends.sparse import unsupported
 from toytorch.core.arguments import spread
 from toytorch.core.memory_order import in_memory_order
-from toytorch.core.random import generator_of
+from toytorch.core.random import Generator, generator_of
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -33,9 +33,6 @@ from toytorch.ops.creation.random_numbers import (
     uniform_numbers,
 )
 from toytorch.ops.define import plain_integer, public, watched
-
-if TYPE_CHECKING:
-    from toytorch.core.random import Generator
 
 
 def draw_array(

@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import some
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType, Scalar
 from toytorch.ops import aten_words, flops
 from toytorch.ops.define import of_floats, pointwise, underived
 from toytorch.ops.elementwise.operand_checks import no_bool, one_tensor
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 # -- arithmetic -----------------------------------------------------------------------------------
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import every
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops import aten_words
 from toytorch.ops.define import pointwise
 from toytorch.ops.elementwise.operand_checks import no_bool, no_complex
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 # -- choice between operands ----------------------------------------------------------------------
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import accumulate, attempt
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import finfo
 from toytorch.facts.hints import Array, ArrayModule, DType, Fn
 from toytorch.facts.size import wrap_dim
@@ -17,9 +18,6 @@ from toytorch.ops.indexing.along_dim import scattered
 from toytorch.ops.indexing.by_index import type_name, where
 from toytorch.ops.reductions.reduce import sum_type
 from toytorch.ops.shaping.rearrange import cat
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 def _refuse_masks(name: str, a: Array, kind: Any) -> None:

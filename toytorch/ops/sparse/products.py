@@ -7,9 +7,10 @@ which is dense; `torch.sparse.mm` only the part at its entries, from `_sampled_m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.backends.sparse import SparseArray, sum_runs, xp_of
+from toytorch.core.tensor import Tensor
 from toytorch.facts.device import strided
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
@@ -18,10 +19,6 @@ from toytorch.ops.define import internal
 from toytorch.ops.linalg.matmul import addmm, check_factors, check_stacks, scaled
 from toytorch.ops.sparse.kernels import is_sparse, kernel, need_sparse
 from toytorch.ops.sparse.layout import joined
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 CROWDED = 8  # with more than 1 entry in so many places, the dense product is faster
 

@@ -12,8 +12,9 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.core.tensor import Tensor
 from toytorch.viz.backward.steps_picture import MARGIN, Animation, animation
 from toytorch.viz.backward.steps_record import record
 from toytorch.viz.draw import palette, png, svg
@@ -23,10 +24,6 @@ from toytorch.viz.draw.scene import Scene, Shape, Text
 from toytorch.viz.draw.text import clean, width
 from toytorch.viz.graph.graph_read import named
 from toytorch.viz.graph.graph_walk import root_of
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 _BUTTONS = (
     ("first", "« First", "first step (Home)"),
