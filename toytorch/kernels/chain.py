@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache as once
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +146,7 @@ class Chain:
         given = range(GIVEN, len(WORDS) + len(self.names))
         words += (0,) * len(given)
         work = sum(s.work for s in self.steps) * self.units
-        return ArrayCall(chain(), words, given, parts, work)
+        return ArrayCall(Loop.kernel(), words, given, parts, work)
 
     def share_each(self, **arrays: Array) -> None:
         """Runs the steps one by one, each by all threads."""
@@ -176,13 +175,7 @@ def in_time(
     return Chain(steps, {name: Lies(unit=far) for name, far in lies}, {}, units, units)
 
 
-@once
-def chain() -> Call:
-    """The compiled kernel."""
-    return Call("chain", Loop)
-
-
-class Loop(Native):
+class Loop(Native, family="chain"):
     """LLVM for a thread's parts. By hand: it calls kernels, and writes their tables."""
 
     def __init__(self, name: str) -> None:

@@ -27,7 +27,7 @@ from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import blas, jit
 from toytorch.loops.runtime.array_call import ArrayCall
-from toytorch.loops.runtime.native import Call, Native
+from toytorch.loops.runtime.native import Native
 
 ROWS = 256  # of a band of BLAS's: fewer make small products, more do more of what is not needed
 LEAST, LEAST_OF_BLAS = 128, 512  # rows, from which a product by halves is faster
@@ -201,17 +201,13 @@ def is_symmetric(a: Array) -> bool:
     ):
         return False
     found = np.ones(1, np.int64)
-    symmetry(kind)(-(-n // (2 * BLOCK)), a.size * jit.TRAFFIC, n, a.ctypes.data, found.ctypes.data)
+    Symmetry.kernel(kind)(
+        -(-n // (2 * BLOCK)), a.size * jit.TRAFFIC, n, a.ctypes.data, found.ctypes.data
+    )
     return bool(found[0])
 
 
-@functools.cache
-def symmetry(kind: str) -> Call:
-    """The compiled question whether a matrix is symmetric."""
-    return Call(f"symmetric {kind}", lambda name: Symmetry(name, kind))
-
-
-class Symmetry(Native):
+class Symmetry(Native, family="symmetric"):
     """LLVM for result[0] = 0 unless A equals its transpose; the range is bands of 16 rows.
 
     Blocks of 8 by 16 (whole lines of the cache) are compared with the ones across the diagonal.

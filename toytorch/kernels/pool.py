@@ -28,7 +28,7 @@ from toytorch.kernels.memory_format import channels_last, chunk_of, empty_images
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
-from toytorch.loops.runtime.native import Call, Native
+from toytorch.loops.runtime.native import Native
 
 WORDS = (
     "images", "lines", "columns", "channels", "source lines", "source columns", "down", "along",
@@ -38,7 +38,7 @@ ARRAYS = 6  # the last words: where they begin
 FEW = 1 << 13  # numbers of images, below which planes are not transposed
 
 
-class Pool(Native):
+class Pool(Native, family="pool"):
     """LLVM for a pool; the range is the lines of the result, of all images.
 
     By hand: a program's reductions go over whole dimensions, and a window's end depends on where it
@@ -144,12 +144,6 @@ class Pool(Native):
             self.store(b.sext(values[1], self.long), self.places, place, 8)
 
 
-@functools.cache
-def kernel(kind: str, rule: str, lanes: int) -> Call:
-    """The compiled kernel."""
-    return Call(f"pool {kind} {rule} {lanes}", lambda name: Pool(name, kind, rule, lanes))
-
-
 # -- from images to the kernel --------------------------------------------------------------------
 
 
@@ -226,7 +220,7 @@ def step_of(
     assert len(words) == len(WORDS)
     work = n * c * max(math.prod(source), math.prod(made)) * 2 * jit.TRAFFIC
     places = tuple((WORDS.index(word), name, 0) for word, name in names.items())
-    return Step(kernel(kind, rule, lanes), words, places, n * made[0], work)
+    return Step(Pool.kernel(kind, rule, lanes), words, places, n * made[0], work)
 
 
 @functools.lru_cache(256)

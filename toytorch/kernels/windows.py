@@ -6,7 +6,6 @@ words: where the window begins, where it ends, and by what a mean over it divide
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 
 from toytorch.facts.hints import Array, Sizes, Value
 from toytorch.loops.runtime import jit
-from toytorch.loops.runtime.native import Call, Native
+from toytorch.loops.runtime.native import Native
 
 SIZES = ("depth", "height", "width")
 WORDS = (*SIZES, *(f"{what} {d}" for what in ("out", "step") for d in SIZES), "apart")
@@ -91,15 +90,10 @@ def call(
     apart = table.shape[-1] if table.ndim > 1 else 0
     arrays = table, a, made, made if which is None else which
     words = *ahead, *sizes, *ahead, *out, *ahead, *steps, apart, *map(jit.address_of, arrays)
-    kernel(rule, a.dtype.char)(planes, 4 * max(a.size, made.size), *words)
+    Pool.kernel(rule, a.dtype.char)(planes, 4 * max(a.size, made.size), *words)
 
 
-@functools.cache
-def kernel(rule: str, kind: str) -> Call:
-    return Call(f"windows {rule} {kind}", lambda name: Pool(name, rule, kind))
-
-
-class Pool(Native):
+class Pool(Native, family="windows"):
     """LLVM for one of these rules, over planes of the range."""
 
     def __init__(self, name: str, rule: str, kind: str) -> None:
