@@ -10,6 +10,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.hints import Fn
+from toytorch.facts.parts import of_part
 from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_unflatten
 from toytorch.facts.size import Size
 from toytorch.jit import types
@@ -90,10 +91,7 @@ class Recording:
         self.outputs: list[Any] = []
         self.out_spec: TreeSpec | None = None
 
-    @property
-    def reason(self) -> str:
-        """Why there is no graph; empty if there is one."""
-        return self.tracer.reason
+    reason = of_part("tracer.reason", "Why there is no graph; empty if there is one.")
 
     def run(self, function: Fn, leaves: Sequence[Any], spec: TreeSpec, effects: SideEffects) -> Any:
         """The result of the call."""

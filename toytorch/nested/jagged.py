@@ -228,10 +228,7 @@ class NestedTensor(Tensor):
     is_leaf = of_part("_values.is_leaf", "Whether no recorded op made its values.")
     grad_fn = of_part("_values.grad_fn", "The Node that made the values.")
     output_nr = of_part("_values.output_nr", "Which result of `grad_fn` the values are.")
-
-    @property
-    def _version(self) -> int:
-        return self._values._version
+    _version = of_part("_values._version")
 
     @property
     def grad(self) -> Any:

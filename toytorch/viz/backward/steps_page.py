@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.parts import of_part
 from toytorch.viz.backward.steps_picture import MARGIN, Animation, animation
 from toytorch.viz.backward.steps_record import record
 from toytorch.viz.draw import palette, png, svg
@@ -108,10 +109,7 @@ class BackwardSteps:
     def __repr__(self) -> str:
         return self._summary
 
-    @property
-    def captions(self) -> list[str]:
-        """What is said about each step, in words."""
-        return self._animation.captions
+    captions = of_part("_animation.captions", "What is said about each step, in words.")
 
     @property
     def html(self) -> str:
