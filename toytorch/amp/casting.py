@@ -21,6 +21,12 @@ from toytorch.facts.device import device
 from toytorch.facts.dtype import bfloat16, dtype, float16, float32, float64, promote_types
 from toytorch.facts.hints import Args, DType, Fn
 
+__all__ = [
+    "autocast", "clear_autocast_cache", "custom_bwd", "custom_fwd", "get_autocast_dtype",
+    "is_autocast_available", "is_autocast_cache_enabled", "is_autocast_enabled",
+    "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled",
+]  # fmt: skip
+
 DEFAULTS = {
     "cpu": bfloat16, "cuda": float16, "mps": float16, "xpu": float16, "hpu": bfloat16,
     "mtia": float16, "maia": bfloat16, "xla": bfloat16, "ipu": float16,

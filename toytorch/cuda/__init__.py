@@ -61,17 +61,7 @@ from toytorch.cuda.simulation import (
     simulate,
     timeline,
 )
-from toytorch.cuda.streams import (
-    Event,
-    ExternalStream,
-    Stream,
-    StreamContext,
-    current_stream,
-    default_stream,
-    get_stream_from_external,
-    set_stream,
-    stream,
-)
+from toytorch.cuda.streams import *
 from toytorch.facts.package import show as _show
 from toytorch.facts.trace import AcceleratorError
 

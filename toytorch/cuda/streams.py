@@ -10,6 +10,11 @@ from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device
 from toytorch.facts.parts import of_part
 
+__all__ = [
+    "Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
+    "get_stream_from_external", "set_stream", "stream",
+]  # fmt: skip
+
 
 class Stream:
     """A queue of work on a device: its pieces run one after the other, and beside other streams'.

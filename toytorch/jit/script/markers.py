@@ -14,6 +14,11 @@ from toytorch.jit.script.annotations import Unreadable, type_of
 from toytorch.jit.tracer import running
 from toytorch.nn.modules.module import Module
 
+__all__ = [
+    "Attribute", "Final", "annotate", "export", "ignore", "interface", "is_scripting", "is_tracing",
+    "isinstance_", "unused", "unwrap_optional",
+]  # fmt: skip
+
 F = TypeVar("F", bound=Callable[..., Any])
 Final = typing.Final
 MODIFIER = "_torchscript_modifier"

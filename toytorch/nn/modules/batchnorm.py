@@ -16,6 +16,11 @@ from toytorch.nn.modules.normalization import _Affine
 from toytorch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from toytorch.ops.creation.create import ones, zeros
 
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d",
+    "LazyBatchNorm3d", "SyncBatchNorm",
+]  # fmt: skip
+
 
 class _NormBase(_Affine):
     """Weight and bias for each channel, and running statistics, all of which may be absent."""

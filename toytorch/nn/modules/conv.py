@@ -16,6 +16,8 @@ from toytorch.nn.modules.utils import _ntuple, _reverse_repeat_tuple
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.creation.create import empty
 
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 

@@ -9,6 +9,12 @@ from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple
 
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d",
+    "ConstantPad3d", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
+    "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+]  # fmt: skip
+
 
 class _PadNd(Module):
     """A border of (before, after) pairs, from the last dimension backwards."""

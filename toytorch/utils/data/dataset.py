@@ -12,6 +12,11 @@ from toytorch.core.random import Generator
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.random import randperm
 
+__all__ = [
+    "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset",
+    "TensorDataset", "random_split",
+]  # fmt: skip
+
 
 class Dataset:
     """Examples by number: a subclass defines `__getitem__` and usually `__len__`."""

@@ -12,6 +12,8 @@ from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.creation.random import rand, randint, randperm
 from toytorch.ops.creation.random_of import multinomial
 
+__all__ = ["Compose", "Lambda", "RandomApply", "RandomChoice", "RandomOrder"]
+
 Transform = Callable[[Any], Any]
 
 
