@@ -19,7 +19,6 @@ from toytorch.backends import base
 from toytorch.facts.device import cpu, sparse_coo
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array, Fn, Sizes
-from toytorch.facts.parts import of_part
 
 
 def xp_of(array: Any) -> Any:
@@ -43,7 +42,10 @@ class Entries:
     shape: Sizes
     values: Array
 
-    dtype = of_part("values.dtype", "NumPy's type of the elements.")
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of the elements."""
+        return self.values.dtype
 
     @property
     def itemsize(self) -> int:

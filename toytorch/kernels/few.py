@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Value
+from toytorch.facts.hints import Array, Fn, Value
 from toytorch.kernels.by_index import element_type
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
@@ -162,7 +162,7 @@ class OfFew(Native):
         """The code of the kernel."""
         raise NotImplementedError  # what a kernel does is its subclass's part
 
-    def each(self, body: Any) -> None:
+    def each(self, body: Fn) -> None:
         """A loop over the range."""
         self.loop(self.lo, self.hi, 1, body)
 

@@ -91,7 +91,7 @@ class RowsByNumber(Native, family="rows"):
         b, wide = self.b, self.word_of["wide"]
         numbers, source, made = self.array("numbers", "word"), self.array("from"), self.array("to")
 
-        def row(m: Any) -> None:
+        def row(m: Value) -> None:
             mine, other = b.mul(m, wide), b.mul(self.get(numbers, m), wide)
             first = b.gep(source, [mine if adds else other])
             into = b.gep(made, [other if adds else mine])

@@ -22,11 +22,6 @@ from toytorch.facts.size import WHOLE
 from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.define import public
 
-__all__ = [
-    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
-    "general_hamming", "hamming", "hann", "kaiser", "nuttall",
-]  # fmt: skip
-
 
 def _finish(values: Array, dtype: DType, device: Device, requires_grad: bool) -> Tensor:
     return tensor(
