@@ -58,8 +58,7 @@ class Recorded:
     def inputs(self, leaves: Sequence[Any]) -> list[Any]:
         """The graph's inputs."""
         found = list(map(leaves.__getitem__, self.given))
-        for place in self.places:
-            found.append(place())
+        found.extend(place() for place in self.places)
         return found
 
     def holds(self, leaves: Sequence[Any]) -> bool:

@@ -43,18 +43,14 @@ def product(a: Array, b: Array) -> Any:
     if (
         len(a) >= LEAST
         and is_transpose(a, b)
-        and dense_rows(a)
+        and a.dtype.char in "fd"
+        and min(a.strides) == a.itemsize  # BLAS reads it along its rows or its columns
         and (blas.threads() == 1 or a.size * len(a) < SMALL)
         and jit.works()
         and (len(a) >= LEAST_OF_BLAS or fits_tiles(a))
     ):
         return by_halves(a)
     return tiled_product.multiply(a, b)
-
-
-def dense_rows(a: Array) -> bool:
-    """Whether BLAS can read a matrix as it lies, along its rows or its columns."""
-    return a.dtype.char in "fd" and min(a.strides) == a.itemsize
 
 
 def is_transpose(a: Array, b: Array) -> bool:

@@ -112,14 +112,13 @@ class Pool(Native, family="windows"):
             self.which = b.gep(self.array("which", "word"), [b.mul(p, made)])
             self.table = b.gep(self.array("table", "word"), [b.mul(p, self.word_of["apart"])])
             if rule == "placed":
-                self.count(made, self.put_one)
+                self.count(
+                    made, lambda k: self.add_to(self.get(self.which, k), self.get(self.a, k))
+                )
             else:
                 self.over_windows(0, self.word(0), self.word(0), [], [])
 
         self.loop(self.lo, self.hi, 1, plane)
-
-    def put_one(self, k: Value) -> None:
-        self.add_to(self.get(self.which, k), self.get(self.a, k))
 
     def add_to(self, place: Value, value: Value) -> None:
         self.put(self.made, place, self.b.fadd(self.get(self.made, place), value))

@@ -462,5 +462,4 @@ def from_padded(padded: Tensor, source: NestedTensor) -> NestedTensor:
     """The parts of a dense tensor of shape (B, …, length, …) that have the lengths of `source`."""
     dim = source._ragged_idx
     values = padded.movedim(dim, 1)[rows_of(source._offsets)].movedim(0, dim - 1)
-    made = like(source, values)
-    return made
+    return like(source, values)

@@ -248,8 +248,7 @@ class Elementary(Emit):
         odd = self.b.trunc(n, self.bit)
         y = self.select(odd, self.cosine_of(r), self.sine_of(r))
         sign = self.b.shl(self.b.and_(n, self.int(2)), self.int(self.width - 2))
-        y = self.number_of(self.b.xor(self.bits_of(y), sign))
-        return y
+        return self.number_of(self.b.xor(self.bits_of(y), sign))
 
     def angle(self, name: str, x: Value, fast: Fn) -> Any:
         """The fast function, which notes large angles, or in the slow version the C library's."""

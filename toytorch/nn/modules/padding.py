@@ -20,8 +20,12 @@ class _PadNd(Module):
     """A border of (before, after) pairs, from the last dimension backwards."""
 
     mode = "constant"
-    dims = 0
+    dims: int
     padding: Sizes
+
+    def __init_subclass__(cls, dims: int = 0) -> None:
+        if dims:
+            cls.dims = dims
 
     def __init__(self, padding: Ints) -> None:
         super().__init__()
@@ -46,22 +50,16 @@ class _ConstantPadNd(_PadNd):
     extra_repr = shows("padding value")
 
 
-class ConstantPad1d(_ConstantPadNd):
+class ConstantPad1d(_ConstantPadNd, dims=1):
     """A border of one value around (B, C, L)."""
 
-    dims = 1
 
-
-class ConstantPad2d(_ConstantPadNd):
+class ConstantPad2d(_ConstantPadNd, dims=2):
     """A border of one value around (B, C, H, W)."""
 
-    dims = 2
 
-
-class ConstantPad3d(_ConstantPadNd):
+class ConstantPad3d(_ConstantPadNd, dims=3):
     """A border of one value around (B, C, D, H, W)."""
-
-    dims = 3
 
 
 class _ZeroPadNd(_ConstantPadNd):
@@ -95,44 +93,32 @@ class _ReflectionPadNd(_PadNd):
     mode = "reflect"
 
 
-class ReflectionPad1d(_ReflectionPadNd):
+class ReflectionPad1d(_ReflectionPadNd, dims=1):
     """(B, C, L) mirrored at its ends."""
 
-    dims = 1
 
-
-class ReflectionPad2d(_ReflectionPadNd):
+class ReflectionPad2d(_ReflectionPadNd, dims=2):
     """(B, C, H, W) mirrored at its edges."""
 
-    dims = 2
 
-
-class ReflectionPad3d(_ReflectionPadNd):
+class ReflectionPad3d(_ReflectionPadNd, dims=3):
     """(B, C, D, H, W) mirrored at its faces."""
-
-    dims = 3
 
 
 class _ReplicationPadNd(_PadNd):
     mode = "replicate"
 
 
-class ReplicationPad1d(_ReplicationPadNd):
+class ReplicationPad1d(_ReplicationPadNd, dims=1):
     """(B, C, L) with its ends repeated."""
 
-    dims = 1
 
-
-class ReplicationPad2d(_ReplicationPadNd):
+class ReplicationPad2d(_ReplicationPadNd, dims=2):
     """(B, C, H, W) with its edges repeated."""
 
-    dims = 2
 
-
-class ReplicationPad3d(_ReplicationPadNd):
+class ReplicationPad3d(_ReplicationPadNd, dims=3):
     """(B, C, D, H, W) with its faces repeated."""
-
-    dims = 3
 
 
 class _CircularPadNd(_PadNd):
@@ -149,19 +135,13 @@ class _CircularPadNd(_PadNd):
         return F.pad(input, self.padding, "circular")
 
 
-class CircularPad1d(_CircularPadNd):
+class CircularPad1d(_CircularPadNd, dims=1):
     """(B, C, L) as if its ends met."""
 
-    dims = 1
 
-
-class CircularPad2d(_CircularPadNd):
+class CircularPad2d(_CircularPadNd, dims=2):
     """(B, C, H, W) as if opposite edges met."""
 
-    dims = 2
 
-
-class CircularPad3d(_CircularPadNd):
+class CircularPad3d(_CircularPadNd, dims=3):
     """(B, C, D, H, W) as if opposite faces met."""
-
-    dims = 3

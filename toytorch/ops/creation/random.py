@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -103,11 +102,6 @@ def plainly_drawn(how: Fn, size: tuple[Any, ...], kind: DType | None = None) -> 
         return None
     kind = kind or types.get_default_dtype()
     return wrap(how(generator_of(cpu, None), count, kind._numpy or kind.numpy).reshape(size), kind)
-
-
-def integers_between(low: int, high: int, rng: RandomSource, count: int, type: object) -> Any:
-    """Integers (int64) from low up to, but not with, high."""
-    return rng.integers(count, low, high)
 
 
 def _factory(name: str, how: Fn, kernel_name: str, doc: str) -> Any:
@@ -271,7 +265,9 @@ def randint(
         and low.__class__ is high.__class__ is int
         and not requires_grad
     ):
-        found = plainly_drawn(partial(integers_between, low, high), tuple(size), types.int64)
+        found = plainly_drawn(
+            lambda rng, count, type: rng.integers(count, low, high), tuple(size), types.int64
+        )
         if found is not None:
             return found
     made = _integers(low, high, spread((size,), "randint"), dtype or types.int64, device, generator)

@@ -33,11 +33,6 @@ def _no_bool(hint: str) -> Any:
     return check
 
 
-def _scalar_variant(number: int, tensor: int) -> Any:
-    """The overload of (Tensor, number) and of (Tensor, Tensor)."""
-    return lambda self, other, *rest: tensor if hasattr(other, "dtype") else number
-
-
 def _check_alpha(common: Any, args: Sequence[Any]) -> None:
     alpha = args[2]
     if alpha.__class__ is complex and not common.is_complex:
@@ -101,7 +96,7 @@ rsub = pointwise(
     "rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
     formula="other - alpha * self",
     checks=_check_difference,
-    variant=_scalar_variant(1, 0),
+    variant=lambda self, other, *rest: 0 if hasattr(other, "dtype") else 1,
     forms="function",
     narrow="alpha",
     d_self="-g * alpha",

@@ -9,7 +9,6 @@ import numpy as np
 
 from toytorch.backends.base import every
 from toytorch.core.op import Op
-from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops import aten_words
@@ -89,17 +88,13 @@ def _check_clamp(common: DType, args: Sequence[Any]) -> None:
         raise _no_kernel(NAME, common)
 
 
-def _clamp_variant(self: Tensor, min: Tensor | float, max: float | None) -> int:
-    return 0 if hasattr(min, "dtype") or hasattr(max, "dtype") else 1
-
-
 clamp = pointwise(
     "clamp(Tensor self, Operand? min=None, Operand? max=None) -> Tensor",
     formula="""
         x = self if min is None else maximum(min, self)
         x if max is None else minimum(max, x)
     """,
-    variant=_clamp_variant,
+    variant=lambda self, min, max: 0 if hasattr(min, "dtype") or hasattr(max, "dtype") else 1,
     checks=_check_clamp,
     d_self="""
         inside = g if min is None else g if self >= min else 0

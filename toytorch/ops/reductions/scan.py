@@ -139,7 +139,9 @@ def _running_extreme(name: str, most: bool) -> Op:
         f"cum{name[:3]}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
         kernel,
         results=(True, False),
-        d_self=_put_all,
+        d_self=lambda gs, self, dim, result1: scattered.function(
+            gs[0], self.shape, dim, result1, True
+        ),
         of_reals=f"cum{name[:3]}",
         memory="rows",
         out_type="expected",
@@ -147,10 +149,6 @@ def _running_extreme(name: str, most: bool) -> Op:
         names="same",
         doc=f"Running {name} and where it is.",
     )
-
-
-def _put_all(gs: Any, self: Any, dim: int, result1: Any) -> Any:
-    return scattered.function(gs[0], self.shape, dim, result1, True)
 
 
 cummax, cummin = _running_extreme("maximum", True), _running_extreme("minimum", False)

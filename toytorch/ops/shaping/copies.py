@@ -131,11 +131,6 @@ def _copy_across(a: Array, src: Array, non_blocking: bool) -> Any:
     return a
 
 
-def _nothing(g: Tensor) -> Any:
-    """What an overwritten value gets: zeros, so that its own history is still walked."""
-    return g.new_zeros(g._array.shape)
-
-
 def _same_place(self: Tensor, src: Any, non_blocking: bool = False) -> bool:
     """Whether a copy would put every element where it is."""
     a, b = self._array, src._array
@@ -151,7 +146,7 @@ copy = in_own_type(
     across="between",
     overlap=_same_place,
     node="CopyBackwards",
-    d_self=_nothing,
+    d_self=lambda g: g.new_zeros(g._array.shape),  # whose own history is still walked
     d_src=lambda g: g,
     names="same",
     doc="Writes the elements of src, cast and broadcast.",

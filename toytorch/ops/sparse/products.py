@@ -66,10 +66,6 @@ def times_dense(a: SparseArray, b: Any) -> Any:
     return made
 
 
-def _turned(a: SparseArray) -> SparseArray:
-    return SparseArray(a.indices[::-1], a.values, a.shape[::-1])
-
-
 def product(a: Any, b: Any) -> Any:
     """The product of two matrices, of which one at least is sparse."""
     _check(a, b)
@@ -77,7 +73,7 @@ def product(a: Any, b: Any) -> Any:
         return times_sparse(a, b)
     if is_sparse(a):
         return times_dense(a, b)
-    return times_dense(_turned(b), a.T).T
+    return times_dense(SparseArray(b.indices[::-1], b.values, b.shape[::-1]), a.T).T
 
 
 def times_sparse(a: SparseArray, b: SparseArray) -> SparseArray:
