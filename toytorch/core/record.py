@@ -302,7 +302,8 @@ def keep(op: Op, node: Node, args: Args, results: Any, overwritten: Tensor | Non
             kind == "argument"
             and op.schema.args[i].is_tensor
             and (
-                (op.variant is None and v is not None) or (len(users) > 1 and isinstance(v, Tensor))
+                (op.variant is None and v is not None)
+                or (len(users) > 1 and isinstance(args[i], Tensor))
             )
             for v, (kind, i, users) in zip(saved, op.plan)
         )

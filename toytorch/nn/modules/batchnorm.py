@@ -232,19 +232,13 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             self.reset_parameters()
 
 
-class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
+class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d, cls_to_become=BatchNorm1d):
     """A BatchNorm1d that takes num_features from its first input."""
 
-    cls_to_become = BatchNorm1d
 
-
-class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
+class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d, cls_to_become=BatchNorm2d):
     """A BatchNorm2d that takes num_features from its first input."""
 
-    cls_to_become = BatchNorm2d
 
-
-class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
+class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d, cls_to_become=BatchNorm3d):
     """A BatchNorm3d that takes num_features from its first input."""
-
-    cls_to_become = BatchNorm3d

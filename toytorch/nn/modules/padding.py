@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Ints, Sizes
-from toytorch.facts.parts import shows
+from toytorch.facts.parts import Stated, shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple
@@ -16,16 +16,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _PadNd(Module):
+class _PadNd(Stated, Module):
     """A border of (before, after) pairs, from the last dimension backwards."""
 
     mode = "constant"
-    dims: int
+    dims = 0
     padding: Sizes
-
-    def __init_subclass__(cls, dims: int = 0) -> None:
-        if dims:
-            cls.dims = dims
 
     def __init__(self, padding: Ints) -> None:
         super().__init__()

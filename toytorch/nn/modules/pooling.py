@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
-from toytorch.facts.hints import Fn, Ints, OutputSize, Shape
-from toytorch.facts.parts import shows
+from toytorch.facts.hints import Ints, OutputSize, Shape
+from toytorch.facts.parts import Stated, shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple
@@ -20,15 +20,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Pool(Module):
+class _Pool(Stated, Module):
     """A module that calls one function, for images of so many `dims` where that decides its sizes."""
 
-    function: Fn
-    dims: int
-
-    def __init_subclass__(cls, function: Fn | None = None, dims: int = 0) -> None:
-        if function is not None:
-            cls.function, cls.dims = staticmethod(function), dims
+    function: Any = None
+    dims = 0
 
 
 # -- maxima ---------------------------------------------------------------------------------------

@@ -32,14 +32,7 @@ def norm(
         dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
         return matrix_norm(input, p, tuple(dims), keepdim, dtype=dtype, out=out)
     order = 2 if p in ("fro", None) else builtins.float(p)
-    return exponentials.vector_norm.function(
-        input,
-        order,
-        dim,
-        keepdim,
-        dtype=dtype,
-        out=out,
-    )
+    return exponentials.vector_norm.function(input, order, dim, keepdim, dtype=dtype, out=out)
 
 
 def _spread(
