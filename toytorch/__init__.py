@@ -17,46 +17,7 @@ from typing import Any
 from toytorch import backends, ops
 from toytorch.facts import dtype as _dtype
 from toytorch.facts.device import *
-from toytorch.facts.dtype import (
-    bfloat16,
-    cdouble,
-    cfloat,
-    chalf,
-    complex32,
-    complex64,
-    complex128,
-    double,
-    dtype,
-    finfo,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float8_e8m0fnu,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    half,
-    iinfo,
-    int8,
-    int16,
-    int32,
-    int64,
-    long,
-    promote_types,
-    qint8,
-    qint32,
-    quint2x4,
-    quint4x2,
-    quint8,
-    set_default_dtype,
-    short,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
+from toytorch.facts.dtype import *
 from toytorch.core.op import registry as _registry
 from toytorch.core.printing import get_printoptions, printoptions, set_printoptions
 from toytorch.core.random import *
