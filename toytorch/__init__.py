@@ -16,73 +16,11 @@ from typing import Any
 
 from toytorch import backends, ops
 from toytorch.facts import dtype as _dtype
-from toytorch.facts.device import (
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    device,
-    jagged,
-    layout,
-    memory_format,
-    preserve_format,
-    sparse_bsc,
-    sparse_bsr,
-    sparse_coo,
-    sparse_csc,
-    sparse_csr,
-    strided,
-)
-from toytorch.facts.dtype import (
-    bfloat16,
-    cdouble,
-    cfloat,
-    chalf,
-    complex32,
-    complex64,
-    complex128,
-    double,
-    dtype,
-    finfo,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float8_e8m0fnu,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    half,
-    iinfo,
-    int8,
-    int16,
-    int32,
-    int64,
-    long,
-    promote_types,
-    qint8,
-    qint32,
-    quint2x4,
-    quint4x2,
-    quint8,
-    set_default_dtype,
-    short,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
+from toytorch.facts.device import *
+from toytorch.facts.dtype import *
 from toytorch.core.op import registry as _registry
 from toytorch.core.printing import get_printoptions, printoptions, set_printoptions
-from toytorch.core.random import (
-    Generator,
-    default_generator,
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    seed,
-    set_rng_state,
-)
+from toytorch.core.random import *
 from toytorch.facts.package import NAMES as _NAMES
 from toytorch.facts.size import Size
 from toytorch.core import subclasses as _subclasses
@@ -116,24 +54,8 @@ for _asked in (*(_op.function for _op in _registry.values()), *_PUBLIC.values())
         _asked.__module__, _asked.__qualname__ = __name__, _called  # where pickle finds it
 
 from toytorch.ops.creation.asarray import asarray
-from toytorch.ops.creation.from_data import (
-    as_tensor,
-    from_numpy,
-    frombuffer,
-    from_file,
-    scalar_tensor,
-    tensor,
-)
-from toytorch.ops.creation.create import (
-    empty,
-    empty_strided,
-    eye,
-    full,
-    get_default_device,
-    ones,
-    set_default_device,
-    zeros,
-)
+from toytorch.ops.creation.from_data import *
+from toytorch.ops.creation.create import *
 from toytorch.ops.creation.dlpack import from_dlpack, to_dlpack
 from toytorch.ops.creation.random import rand, randint, randn, randperm
 
@@ -170,23 +92,7 @@ from toytorch.amp.older import (
     set_autocast_gpu_dtype,
 )
 from toytorch.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from toytorch.settings import (
-    are_deterministic_algorithms_enabled,
-    get_deterministic_debug_mode,
-    get_float32_matmul_precision,
-    get_num_interop_threads,
-    get_num_threads,
-    is_deterministic_algorithms_warn_only_enabled,
-    is_warn_always_enabled,
-    set_default_tensor_type,
-    set_deterministic_debug_mode,
-    set_float32_matmul_precision,
-    set_flush_denormal,
-    set_num_interop_threads,
-    set_num_threads,
-    set_warn_always,
-    use_deterministic_algorithms,
-)
+from toytorch.settings import *
 
 
 def _legacy(kind: _dtype.dtype) -> Any:

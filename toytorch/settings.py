@@ -15,6 +15,15 @@ from toytorch.facts.dtype import ALL, dtype, set_default_dtype
 from toytorch.loops.runtime import blas
 from toytorch.loops.runtime import threads as parallel
 
+__all__ = [
+    "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
+    "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads",
+    "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
+    "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
+    "set_flush_denormal", "set_num_interop_threads", "set_num_threads", "set_warn_always",
+    "use_deterministic_algorithms",
+]  # fmt: skip
+
 OF_LEGACY: dict[str, dtype] = {f"{k.legacy}Tensor": k for k in ALL}
 PRECISIONS = ("highest", "high", "medium")
 DEBUG_MODES = ("default", "warn", "error")

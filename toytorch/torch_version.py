@@ -48,6 +48,19 @@ def order(text: str) -> tuple[Any, ...]:
     return int(part["epoch"] or 0), tuple(release), pre, post, dev, local
 
 
+def _comparing(method: str) -> Any:
+    """A method that compares versions; where one is none, texts."""
+
+    def compare(self: str, other: object) -> Any:
+        try:
+            theirs = order(_text(other))
+            return getattr(order(self), method)(theirs)
+        except ValueError:
+            return getattr(str, method)(self, other)
+
+    return compare
+
+
 class TorchVersion(str):
     """A version that is a text, and compares with texts, tuples and other packages' versions.
 
@@ -57,28 +70,9 @@ class TorchVersion(str):
 
     __slots__ = ()
 
-    def _compared(self, other: object, method: str) -> Any:
-        try:
-            theirs = order(_text(other))
-            return getattr(order(self), method)(theirs)
-        except ValueError:  # no version: texts compare as texts
-            return getattr(super(), method)(other)
-
-    def __lt__(self, other: object) -> Any:
-        return self._compared(other, "__lt__")
-
-    def __le__(self, other: object) -> Any:
-        return self._compared(other, "__le__")
-
-    def __gt__(self, other: object) -> Any:
-        return self._compared(other, "__gt__")
-
-    def __ge__(self, other: object) -> Any:
-        return self._compared(other, "__ge__")
-
-    def __eq__(self, other: object) -> Any:
-        return self._compared(other, "__eq__")
-
+    __lt__, __le__, __gt__, __ge__, __eq__ = map(
+        _comparing, ("__lt__", "__le__", "__gt__", "__ge__", "__eq__")
+    )
     __hash__ = str.__hash__
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from toytorch.kernels import copy
-from toytorch.kernels.memory_format import kernel
+from toytorch.kernels.memory_format import Transposition
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
@@ -31,7 +31,7 @@ def test_blocks_of_both_directions(
     words = (0, 0, 2, made.strides[0], x.strides[0], 1, 0, 0, rows, columns)
     turns = 2 * -(-(rows if by_rows else columns) // block)
     call = ArrayCall(
-        kernel(kind, by_rows, block),
+        Transposition.kernel(kind, by_rows, block),
         (*words, made.strides[1], x.strides[1]),
         (0, 1),
         turns,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.autograd.function import FunctionCtx
 from toytorch.backends import base
 from toytorch.core import dispatch
 from toytorch.core.op import Op
@@ -20,9 +21,11 @@ from toytorch.facts.device import device
 from toytorch.facts.dtype import bfloat16, dtype, float16, float32, float64, promote_types
 from toytorch.facts.hints import Args, DType, Fn
 
-if TYPE_CHECKING:
-    from toytorch.autograd.function import FunctionCtx
-
+__all__ = [
+    "autocast", "clear_autocast_cache", "custom_bwd", "custom_fwd", "get_autocast_dtype",
+    "is_autocast_available", "is_autocast_cache_enabled", "is_autocast_enabled",
+    "set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled",
+]  # fmt: skip
 
 DEFAULTS = {
     "cpu": bfloat16, "cuda": float16, "mps": float16, "xpu": float16, "hpu": bfloat16,

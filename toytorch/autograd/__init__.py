@@ -13,16 +13,7 @@ from toytorch.autograd.api import backward, grad
 from toytorch.autograd.engine import Engine
 from toytorch.autograd.function import Function
 from toytorch.autograd.gradcheck import gradcheck, gradgradcheck
-from toytorch.autograd.modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    is_multithreading_enabled,
-    no_grad,
-    set_grad_enabled,
-    set_multithreading_enabled,
-)
+from toytorch.autograd.modes import *
 from toytorch.autograd.variable import Variable
 from toytorch.facts.package import show as _show
 

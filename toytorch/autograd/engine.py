@@ -293,11 +293,7 @@ class Engine:
         return captured
 
     def _descend(
-        self,
-        keep_graph: bool,
-        pending: dict[Any, Any],
-        sums: set[Any],
-        settled: Settled,
+        self, keep_graph: bool, pending: dict[Any, Any], sums: set[Any], settled: Settled
     ) -> None:
         """A pass that nobody watches: always on to the newest node where a gradient waits.
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.autograd.api import grad
-from toytorch.autograd.function_tangents import push_function
+from toytorch.autograd.function_tangents import push_function, refuse_other_size
 from toytorch.autograd.modes import Mode, enable_grad, no_grad
 from toytorch.core import dispatch, inplace, record, write
 from toytorch.core.op import Op
@@ -409,12 +409,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: Level | int | None = No
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if t.dtype.rank < 2:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
-    if tensor.shape != tangent.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original "
-            f"Tensor, this is not supported. Tensor is of size {list(tensor.shape)} while the "
-            f"given forward gradient is of size {list(tangent.shape)}."
-        )
+    refuse_other_size(tensor, tangent)
     if _level.get(tensor) is not None:
         raise RuntimeError(
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the "

@@ -17,6 +17,16 @@ AS_IS = "A custom Function's forward is returning a view (or an input as-is) but
 IS_VIEW = "A custom Function is returning a view but the jvp is not returning a view of the"
 
 
+def refuse_other_size(tensor: Tensor, tangent: Tensor) -> None:
+    """Refuses a tangent of another shape than the tensor's."""
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor.shape)} while the "
+            f"given forward gradient is of size {list(tangent.shape)}."
+        )
+
+
 def push_function(
     function: Any, inputs: tuple[Any, ...], get: Callable[[Any], Any], put: Fn
 ) -> Any:
@@ -92,12 +102,8 @@ def check(
             )
     elif result._base is not None:
         check_view(result, tangent, pairs)
-    if tangent is not None and tangent.shape != result.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original "
-            f"Tensor, this is not supported. Tensor is of size {list(result.shape)} while the "
-            f"given forward gradient is of size {list(tangent.shape)}."
-        )
+    if tangent is not None:
+        refuse_other_size(result, tangent)
 
 
 def check_view(

@@ -9,6 +9,11 @@ from typing import Any
 from toytorch.facts import state, warned
 from toytorch.facts.hints import Fn
 
+__all__ = [
+    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_multithreading_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled",
+]  # fmt: skip
+
 is_grad_enabled = state.is_grad_enabled
 
 

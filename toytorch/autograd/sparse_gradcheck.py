@@ -54,7 +54,6 @@ def as_layout(x: Tensor, dense: Tensor) -> Tensor:
     a = x._array
     if x.is_sparse:
         return dense.to_sparse(a.sparse_dim)
-    made = dense.to_sparse(
+    return dense.to_sparse(
         layout=x.layout, blocksize=a.blocksize or None, dense_dim=a.dense_dim or None
     )
-    return made

@@ -8,6 +8,7 @@ from typing import Any
 
 from toytorch.autograd.api import grad as grad_of
 from toytorch.autograd.forward_ad import Level, cut, has_history, inside, lifted, released
+from toytorch.autograd.function_tangents import refuse_other_size
 from toytorch.autograd.functional import where_wanted
 from toytorch.autograd.modes import enable_grad
 from toytorch.autograd.vmap import vmap
@@ -262,12 +263,7 @@ def jvp(
             f"Got primals with structure {spec} and tangents with structure {other}"
         )
     for v, t in zip(values, directions):
-        if v.shape != t.shape:
-            raise RuntimeError(
-                "Trying to set a forward gradient that has a different size than that of the original "
-                f"Tensor, this is not supported. Tensor is of size {list(v.shape)} while the given "
-                f"forward gradient is of size {list(t.shape)}."
-            )
+        refuse_other_size(v, t)
     with Moving() as level, state.transforming(level):
         result = func(*tree_unflatten(level.duals(values, directions), spec))
     aux = None

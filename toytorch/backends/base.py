@@ -442,14 +442,10 @@ def of_device(where: device_class) -> Backend:
     """The backend of a device; AssertionError, as PyTorch has it, where its driver is missing."""
     backend = of_kind(where.type)
     if not backend.is_available():
-        _refuse(backend)
+        raise AssertionError(  # the class that PyTorch raises
+            f"Torch not compiled with CUDA enabled: {way_out(backend)}"
+        )
     return backend
-
-
-def _refuse(backend: Backend) -> None:
-    raise AssertionError(  # the class that PyTorch raises
-        f"Torch not compiled with CUDA enabled: {way_out(backend)}"
-    )
 
 
 def way_out(backend: Backend) -> str:

@@ -79,12 +79,9 @@ class Functions:
         elif not callable(found) or (isinstance(found, type) and name != "ndarray"):
             return found  # a constant, or a type
         else:
-            made = self._launching(name, found)
+            made = Launching(self._launcher, name, found)
         self.__dict__[name] = made
         return made
-
-    def _launching(self, name: str, function: Fn) -> Any:
-        return Launching(self._launcher, name, function)
 
     def kernel_of(self, op: Any) -> Fn:
         """The kernel of an op whose arguments are device arrays."""

@@ -202,12 +202,12 @@ class MersenneGenerator:
             return self.in_rows(count, self.words, lambda w: mersenne.normal32(w, mean, std))
         if kind == FLOAT64:
             return self.in_rows(count, self.bits53, lambda u: normal64(u, mean, std))
-        else:  # the last row is drawn right after the others
-            whole = count // ROW * ROW
-            drawn = mersenne.normal32(self.words(-(-count // ROW) * ROW), mean, std)
-            made = np.empty(count, np.float32)
-            made[:whole] = drawn[:whole]
-            made[-ROW:] = drawn[-ROW:]
+        # the last row is drawn right after the others
+        whole = count // ROW * ROW
+        drawn = mersenne.normal32(self.words(-(-count // ROW) * ROW), mean, std)
+        made = np.empty(count, np.float32)
+        made[:whole] = drawn[:whole]
+        made[-ROW:] = drawn[-ROW:]
         return made.astype(type, copy=False)
 
     def in_rows(self, count: int, draw: Callable[[int], Any], transform: Any) -> Any:

@@ -34,7 +34,11 @@ def imported(module: str, name: str) -> Any:
         package = module.rpartition(".")[0]
         for place in HELPERS.get(package, ()):
             helper = importlib.import_module(place)
-            if place != module and name in vars(helper) and not is_module(vars(helper)[name]):
+            if (
+                place != module
+                and name in vars(helper)
+                and not isinstance(vars(helper)[name], ModuleType)
+            ):
                 return vars(helper)[name]
         while package:
             found = getattr(importlib.import_module(package), name, None)
@@ -47,8 +51,3 @@ def imported(module: str, name: str) -> Any:
         if name in NUMBERS:
             return NUMBERS[name]
     raise AttributeError(f"module '{module}' has no attribute '{name}'")
-
-
-def is_module(value: object) -> bool:
-    """Whether a name of a module is a module that it imports."""
-    return isinstance(value, ModuleType)

@@ -90,10 +90,7 @@ def _native_multi_head_attention(
         for t, w, b in zip((query, key, value), weights, biases)
     )
     scores = (q / math.sqrt(size)).matmul(k.transpose(-2, -1))
-    if mask is None:
-        shares = scores.softmax(-1)
-    else:
-        shares = _masked_softmax(scores, mask, -1, mask_type)
+    shares = scores.softmax(-1) if mask is None else _masked_softmax(scores, mask, -1, mask_type)
     mixed = shares.matmul(v).transpose(1, 2).reshape(batch, length, embed_dim)
     result = mixed.matmul(proj_weight.t()) + proj_bias
     if not need_weights:

@@ -424,10 +424,7 @@ def run_pointwise(
         else:
             return op.into(xp)(*operands, out=target)
     if target is not None and target.dtype == work and op.kernel.__class__ is FormulaKernel:
-        if xp is np:
-            made = op.kernel.into(target, arrays)
-        else:
-            made = in_place_on(op, xp, arrays, target)
+        made = op.kernel.into(target, arrays) if xp is np else in_place_on(op, xp, arrays, target)
         if made is not None:
             return made
     result = op.kernel_on(xp)(*arrays)

@@ -6,7 +6,7 @@ import ast
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from toytorch.backends import base
 from toytorch.backends.base import attempt, offers
 from toytorch.backends.sparse import TABLES
 from toytorch.core.memory_order import kept
+from toytorch.core.tensor import Tensor
 from toytorch.facts import state, syntax
 from toytorch.facts.hints import Args, Array, ArrayModule, Fn
 from toytorch.facts.schema import REQUIRED, Schema
@@ -21,10 +22,6 @@ from toytorch.loops.formula import Formula, OnePass
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.language.parse import OPERATORS
 from toytorch.loops.language.primitives import PRIMITIVES
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 REAL = ("Scalar", "float", "Scalar?", "float?")  # arguments that meet the elements in arithmetic
 

@@ -18,6 +18,11 @@ from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device
 
+__all__ = [
+    "Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed",
+    "set_rng_state",
+]  # fmt: skip
+
 NO_GENERATORS = ("meta", "mkldnn", "opengl", "opencl", "ideep", "fpga", "vulkan")  # device types
 
 

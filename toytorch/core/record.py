@@ -301,7 +301,10 @@ def keep(op: Op, node: Node, args: Args, results: Any, overwritten: Tensor | Non
         node.frees = any(
             kind == "argument"
             and op.schema.args[i].is_tensor
-            and ((op.variant is None and v is not None) or saved_always(args[i], users))
+            and (
+                (op.variant is None and v is not None)
+                or (len(users) > 1 and isinstance(args[i], Tensor))
+            )
             for v, (kind, i, users) in zip(saved, op.plan)
         )
     if state.local.saved_hooks and overwritten is None:
@@ -315,11 +318,6 @@ def of_subclass(result: Tensor) -> Tensor:
     made: Tensor = result.detach()
     made._memory()  # which counts the writes
     return made
-
-
-def saved_always(argument: object, users: Sequence[int]) -> bool:
-    """Whether PyTorch saves an argument whoever wants a gradient: where several derivatives ask for it."""
-    return len(users) > 1 and isinstance(argument, Tensor)
 
 
 def holds_tensor(value: Any) -> bool:

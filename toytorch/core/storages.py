@@ -388,6 +388,8 @@ EXPECTED_OLD = """received an invalid combination of arguments. Expected one of:
  * (Sequence data)
  * (*, UntypedStorage wrap_storage)"""
 
+NO_INDEX = "can't index a <class 'torch.storage.TypedStorage'> with"
+
 
 class TypedStorage(Face):
     """Elements of one type: `TypedStorage(4, dtype=...)`, or of a sequence's values.
@@ -496,16 +498,12 @@ class TypedStorage(Face):
         if isinstance(at, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(at, (int, np.integer)):
-            raise RuntimeError(
-                f"can't index a <class 'torch.storage.TypedStorage'> with {type(at)}"
-            )
+            raise RuntimeError(f"{NO_INDEX} {type(at)}")
         return self._flat[self.index(at, len(self))].item()
 
     def __setitem__(self, at: Any, value: Any) -> None:
         if not isinstance(at, (int, np.integer, slice)):
-            raise RuntimeError(
-                f"can't index a <class 'torch.storage.TypedStorage'> with {type(at)}"
-            )
+            raise RuntimeError(f"{NO_INDEX} {type(at)}")
         at = at if isinstance(at, slice) else self.index(at, len(self))
         self._flat[at] = value._numbers() if isinstance(value, TypedStorage) else value
 

@@ -9,28 +9,8 @@ import importlib
 
 from toytorch.core.random import Generator as _Generator
 from toytorch.cuda import amp, comm, nvtx
-from toytorch.cuda.devices import (
-    _lazy_call,
-    can_device_access_peer,
-    current_blas_handle,
-    current_device,
-    device,
-    device_count,
-    device_of,
-    get_arch_list,
-    get_device_capability,
-    get_device_name,
-    get_device_properties,
-    get_gencode_flags,
-    init,
-    ipc_collect,
-    is_available,
-    is_bf16_supported,
-    is_initialized,
-    is_tf32_supported,
-    set_device,
-    synchronize,
-)
+from toytorch.cuda.devices import *
+from toytorch.cuda.devices import _lazy_call
 from toytorch.cuda.graphs import (
     CUDAGraph,
     graph,
@@ -61,17 +41,7 @@ from toytorch.cuda.simulation import (
     simulate,
     timeline,
 )
-from toytorch.cuda.streams import (
-    Event,
-    ExternalStream,
-    Stream,
-    StreamContext,
-    current_stream,
-    default_stream,
-    get_stream_from_external,
-    set_stream,
-    stream,
-)
+from toytorch.cuda.streams import *
 from toytorch.facts.package import show as _show
 from toytorch.facts.trace import AcceleratorError
 

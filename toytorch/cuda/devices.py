@@ -10,6 +10,13 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device
 
+__all__ = [
+    "can_device_access_peer", "current_blas_handle", "current_device", "device", "device_count",
+    "device_of", "get_arch_list", "get_device_capability", "get_device_name",
+    "get_device_properties", "get_gencode_flags", "init", "ipc_collect", "is_available",
+    "is_bf16_supported", "is_initialized", "is_tf32_supported", "set_device", "synchronize",
+]  # fmt: skip
+
 
 def backend() -> Any:
     """The backend of cuda devices; AssertionError, with what to do, where there is none."""

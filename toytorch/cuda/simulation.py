@@ -7,17 +7,15 @@ streams, copies and memory can be seen and reasoned about anywhere, with the sam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.backends import base
+from toytorch.backends.simulator.backend import SimulatorBackend
+from toytorch.backends.simulator.races import Race
 from toytorch.core.random import forget
 from toytorch.facts.cards import Card
 from toytorch.facts.parts import of_part
 from toytorch.facts.trace import RaceError, RaceWarning, Timeline
-
-if TYPE_CHECKING:
-    from toytorch.backends.simulator.backend import SimulatorBackend
-    from toytorch.backends.simulator.races import Race
 
 __all__ = [
     "RaceError",

@@ -8,6 +8,12 @@ from toytorch.cuda.devices import device as device_context
 from toytorch.cuda.devices import index_of, runtime
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device
+from toytorch.facts.parts import of_part
+
+__all__ = [
+    "Event", "ExternalStream", "Stream", "StreamContext", "current_stream", "default_stream",
+    "get_stream_from_external", "set_stream", "stream",
+]  # fmt: skip
 
 
 class Stream:
@@ -42,10 +48,7 @@ class Stream:
 
     stream_id = cuda_stream
 
-    @property
-    def priority(self) -> int:
-        """0, or negative where it goes first."""
-        return self._priority
+    priority = of_part("_priority", "0, or negative where it goes first.")
 
     @staticmethod
     def priority_range() -> tuple[int, int]:

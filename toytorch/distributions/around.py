@@ -6,6 +6,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.distribution import Distribution
 from toytorch.distributions.utils import Value, broadcast_all
+from toytorch.facts.parts import of_part
 
 
 class Around(Distribution):
@@ -13,15 +14,8 @@ class Around(Distribution):
 
     loc: Tensor
 
-    @property
-    def mean(self) -> Tensor:
-        """m."""
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        """m."""
-        return self.loc
+    mean = of_part("loc", "m.")
+    mode = of_part("loc", "m.")
 
 
 class LocationScale(Around):

@@ -10,6 +10,7 @@ from toytorch.distributions import constraints
 from toytorch.distributions.by_chance import ByChance
 from toytorch.distributions.exp_family import ExponentialFamily
 from toytorch.distributions.utils import Shape, _whole_numbers, broadcast_all
+from toytorch.facts.parts import of_part
 from toytorch.nn.functional import binary_cross_entropy_with_logits
 
 __all__ = ["Bernoulli"]
@@ -31,10 +32,7 @@ class Bernoulli(ByChance, ExponentialFamily):
     _mean_carrier_measure = 0
     _batched = ByChance._batched
 
-    @property
-    def mean(self) -> Tensor:
-        """p."""
-        return self.probs
+    mean = of_part("probs", "p.")
 
     @property
     def mode(self) -> Tensor:

@@ -17,6 +17,7 @@ from toytorch.distributions.utils import (
     logits_to_probs,
     probs_to_logits,
 )
+from toytorch.facts.parts import of_part
 from toytorch.facts.size import Size
 
 __all__ = ["Categorical"]
@@ -90,10 +91,7 @@ class Categorical(Distribution):
         """The first of the likeliest categories."""
         return self.probs.argmax(dim=-1)
 
-    @property
-    def variance(self) -> Tensor:
-        """NaN."""
-        return self.mean
+    variance = of_part("mean", "NaN.")
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
         """Numbers of categories (int64)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
@@ -10,10 +10,8 @@ from toytorch.distributions import constraints
 from toytorch.distributions.constraints import Constraint
 from toytorch.distributions.utils import Shape, lazy_property
 from toytorch.facts import warned
+from toytorch.facts.parts import of_part
 from toytorch.facts.size import Size
-
-if TYPE_CHECKING:
-    from typing import Self
 
 __all__ = ["Distribution"]
 
@@ -96,10 +94,7 @@ class Distribution:
         """The shape of the parameters, less what belongs to one event."""
         return self._batch_shape
 
-    @property
-    def event_shape(self) -> Size:
-        """The shape of one draw."""
-        return self._event_shape
+    event_shape = of_part("_event_shape", "The shape of one draw.")
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> Self:
         """The same with parameters broadcast to a larger batch, without copies of them.

@@ -9,6 +9,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.distribution import Distribution
 from toytorch.distributions.utils import Shape, Value, broadcast_all
+from toytorch.facts.parts import of_part
 
 __all__ = ["GeneralizedPareto"]
 
@@ -102,10 +103,7 @@ class GeneralizedPareto(Distribution):
         c = torch.where(has, self.concentration, 0.25)
         return torch.where(has, self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)), math.nan)
 
-    @property
-    def mode(self) -> Tensor:
-        """m."""
-        return self.loc
+    mode = of_part("loc", "m.")
 
     def entropy(self) -> Tensor:
         """log s + c + 1."""

@@ -11,6 +11,7 @@ from toytorch.distributions.transformed_distribution import TransformedDistribut
 from toytorch.distributions.transforms import AffineTransform, ExpTransform
 from toytorch.distributions.uniform import Uniform
 from toytorch.distributions.utils import Value, broadcast_all, euler_constant
+from toytorch.facts.parts import of_part
 
 __all__ = ["Gumbel"]
 
@@ -55,10 +56,7 @@ class Gumbel(TransformedDistribution):
         """m + sγ, with Euler's constant γ."""
         return self.loc + self.scale * euler_constant
 
-    @property
-    def mode(self) -> Tensor:
-        """m."""
-        return self.loc
+    mode = of_part("loc", "m.")
 
     @property
     def stddev(self) -> Tensor:

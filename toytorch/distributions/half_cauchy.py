@@ -24,11 +24,7 @@ class HalfCauchy(Half):
     whole = Cauchy
     _batched = {}
 
-    @property
-    def mean(self) -> Tensor:
-        """∞."""
-        return self.base_dist.variance
-
+    mean = of_part("base_dist.variance", "∞.")
     variance = of_part("base_dist.variance", "∞.")
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
@@ -13,8 +13,6 @@ from toytorch.facts.parts import of_part
 
 __all__ = ["Independent"]
 
-if TYPE_CHECKING:
-    from typing import Self
 
 D = TypeVar("D", bound=Distribution)
 

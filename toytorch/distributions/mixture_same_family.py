@@ -9,6 +9,7 @@ from toytorch.distributions.categorical import Categorical
 from toytorch.distributions.constraints import MixtureSameFamilyConstraint
 from toytorch.distributions.distribution import Distribution
 from toytorch.distributions.utils import Shape
+from toytorch.facts.parts import of_part
 
 __all__ = ["MixtureSameFamily"]
 
@@ -73,15 +74,8 @@ class MixtureSameFamily(Distribution):
         """That of the components."""
         return MixtureSameFamilyConstraint(self._component_distribution.support)
 
-    @property
-    def mixture_distribution(self) -> Categorical:
-        """Which component."""
-        return self._mixture_distribution
-
-    @property
-    def component_distribution(self) -> Distribution:
-        """The components."""
-        return self._component_distribution
+    mixture_distribution = of_part("_mixture_distribution", "Which component.")
+    component_distribution = of_part("_component_distribution", "The components.")
 
     def _pad(self, x: Tensor) -> Tensor:
         """Values with a dimension for the components."""

@@ -9,6 +9,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions.around import LocationScale
 from toytorch.distributions.exp_family import ExponentialFamily
 from toytorch.distributions.utils import Shape, _standard_normal
+from toytorch.facts.parts import of_part
 
 __all__ = ["Normal"]
 
@@ -25,10 +26,7 @@ class Normal(LocationScale, ExponentialFamily):
     _mean_carrier_measure = 0
     _batched = {"loc": 0, "scale": 0}
 
-    @property
-    def stddev(self) -> Tensor:
-        """s."""
-        return self.scale
+    stddev = of_part("scale", "s.")
 
     @property
     def variance(self) -> Tensor:

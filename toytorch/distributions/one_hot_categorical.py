@@ -7,6 +7,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.over_categorical import OverCategorical
 from toytorch.distributions.utils import Shape
+from toytorch.facts.parts import of_part
 from toytorch.nn.functional import one_hot
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
@@ -34,10 +35,7 @@ class OneHotCategorical(OverCategorical):
     ) -> None:
         super().__init__(*self._choose(probs, logits), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        """p."""
-        return self.probs
+    mean = of_part("probs", "p.")
 
     @property
     def mode(self) -> Tensor:

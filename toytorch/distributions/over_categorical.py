@@ -24,10 +24,7 @@ class OverCategorical(Distribution):
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
         return self._categorical._new(*args, **kwargs)
 
-    @property
-    def _param(self) -> Tensor:
-        return self._categorical._param
-
+    _param = of_part("_categorical._param")
     probs = of_part("_categorical.probs", "The chances.")
     logits = of_part("_categorical.logits", "Their logs.")
     param_shape = of_part("_categorical.param_shape", "The shape of the chances.")

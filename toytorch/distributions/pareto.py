@@ -8,6 +8,7 @@ from toytorch.distributions.exponential import Exponential
 from toytorch.distributions.transformed_distribution import TransformedDistribution
 from toytorch.distributions.transforms import AffineTransform, ExpTransform
 from toytorch.distributions.utils import Value, broadcast_all
+from toytorch.facts.parts import of_part
 
 __all__ = ["Pareto"]
 
@@ -37,10 +38,7 @@ class Pareto(TransformedDistribution):
         a = self.alpha.clamp(min=1)
         return a * self.scale / (a - 1)
 
-    @property
-    def mode(self) -> Tensor:
-        """s."""
-        return self.scale
+    mode = of_part("scale", "s.")
 
     @property
     def variance(self) -> Tensor:

@@ -7,6 +7,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.exp_family import ExponentialFamily
 from toytorch.distributions.utils import Shape, Value, broadcast_all
+from toytorch.facts.parts import of_part
 
 __all__ = ["Poisson"]
 
@@ -28,20 +29,14 @@ class Poisson(ExponentialFamily):
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.size(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        """λ."""
-        return self.rate
+    mean = of_part("rate", "λ.")
 
     @property
     def mode(self) -> Tensor:
         """λ, rounded down."""
         return self.rate.floor()
 
-    @property
-    def variance(self) -> Tensor:
-        """λ."""
-        return self.rate
+    variance = of_part("rate", "λ.")
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
         """Counts."""

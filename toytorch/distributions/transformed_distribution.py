@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
@@ -12,9 +12,6 @@ from toytorch.distributions.independent import Independent
 from toytorch.distributions.transforms import ComposeTransform, Transform
 from toytorch.distributions.utils import Shape, _sum_rightmost
 from toytorch.facts.parts import of_part
-
-if TYPE_CHECKING:
-    from typing import Self
 
 __all__ = ["TransformedDistribution"]
 

@@ -8,6 +8,12 @@ from typing import Any
 
 from toytorch.facts import state
 
+__all__ = [
+    "channels_last", "channels_last_3d", "contiguous_format", "device", "jagged", "layout",
+    "memory_format", "preserve_format", "sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc",
+    "sparse_csr", "strided",
+]  # fmt: skip
+
 # What programs may name. Memory is on the first two, shapes alone on "meta"; the others are refused
 # where something should be put there (`backends.base.of_kind`).
 KINDS = (

@@ -11,6 +11,14 @@ import numpy as np
 if TYPE_CHECKING:
     from toytorch.facts.hints import Scalar
 
+__all__ = [
+    "bfloat16", "cdouble", "cfloat", "chalf", "complex32", "complex64", "complex128", "double",
+    "dtype", "finfo", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+    "float8_e8m0fnu", "float16", "float32", "float64", "get_default_dtype", "half", "iinfo", "int8",
+    "int16", "int32", "int64", "long", "promote_types", "qint8", "qint32", "quint2x4", "quint4x2",
+    "quint8", "set_default_dtype", "short", "uint8", "uint16", "uint32", "uint64",
+]  # fmt: skip
+
 
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # the four categories of promotion
 OWN = (  # NumPy's types, of the same names

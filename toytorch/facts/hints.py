@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from toytorch.facts import device as devices
 from toytorch.facts.dtype import dtype
+
+if TYPE_CHECKING:
+    from llvmlite.ir import Value as Value  # what an instruction of LLVM gives
+else:
+    Value = Any  # LLVM is loaded by what compiles
 
 Array: TypeAlias = np.ndarray[Any, Any]
 ArrayModule: TypeAlias = ModuleType

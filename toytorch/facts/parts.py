@@ -1,9 +1,10 @@
-"""What an object has from a part of it, and what it tells of its attributes."""
+"""What an object has from a part of it or its class, and what it tells of its attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
+from types import FunctionType
 from typing import Any
 
 
@@ -23,6 +24,26 @@ def of_part(path: str, doc: str | None = None, written: bool = False) -> Any:
         setattr(attrgetter(part)(self), name, value)
 
     return property(attrgetter(path), write if written else None, doc=doc)
+
+
+class Stated:
+    """A class whose subclasses may state its attributes in their headers.
+
+    >>> class Shape(Stated):
+    ...     sides = 0
+    >>> class Square(Shape, sides=4):
+    ...     pass
+    >>> Square.sides
+    4
+    """
+
+    def __init_subclass__(cls, **stated: object) -> None:
+        for name, value in stated.items():
+            if not hasattr(cls, name):
+                raise TypeError(
+                    f"{cls.__name__} has no attribute {name!r} that its header could state"
+                )
+            setattr(cls, name, staticmethod(value) if isinstance(value, FunctionType) else value)
 
 
 def shows(names: str, if_true: str = "", **usual: object) -> Callable[[Any], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +19,7 @@ from toytorch.jit.passes.attributes_to_inputs import Attribute, lift
 from toytorch.jit.plan import Plan, Stepwise
 from toytorch.jit.specialise import Untraceable, module_of, specialise
 from toytorch.jit.tracer import running
-
-if TYPE_CHECKING:
-    from toytorch.nn.modules.module import Module
-
+from toytorch.nn.modules.module import Module
 
 MOST = 256  # plans of one graph; a number that is another at each call makes one each time
 

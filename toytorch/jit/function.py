@@ -6,7 +6,7 @@ import copy
 import os
 import pickle
 from collections.abc import Callable, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from toytorch.facts import state
 from toytorch.facts.hints import Args
@@ -15,9 +15,7 @@ from toytorch.jit import executor
 from toytorch.jit.failures import reraise
 from toytorch.jit.ir import Graph
 from toytorch.jit.passes.inline import inline
-
-if TYPE_CHECKING:
-    from toytorch.nn.modules.module import Module
+from toytorch.nn.modules.module import Module
 
 
 class ScriptFunction:

@@ -6,17 +6,15 @@ import copy
 import io
 import os
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Fn
 from toytorch.jit import switch
 from toytorch.jit.function import ScriptFunction
 from toytorch.jit.ir import Graph
 from toytorch.jit.script.markers import Attribute
 from toytorch.nn import Module
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 class Inside:

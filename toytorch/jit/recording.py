@@ -10,6 +10,7 @@ from typing import Any
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.hints import Fn
+from toytorch.facts.parts import of_part
 from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_unflatten
 from toytorch.facts.size import Size
 from toytorch.jit import types
@@ -57,8 +58,7 @@ class Recorded:
     def inputs(self, leaves: Sequence[Any]) -> list[Any]:
         """The graph's inputs."""
         found = list(map(leaves.__getitem__, self.given))
-        for place in self.places:
-            found.append(place())
+        found.extend(place() for place in self.places)
         return found
 
     def holds(self, leaves: Sequence[Any]) -> bool:
@@ -90,10 +90,7 @@ class Recording:
         self.outputs: list[Any] = []
         self.out_spec: TreeSpec | None = None
 
-    @property
-    def reason(self) -> str:
-        """Why there is no graph; empty if there is one."""
-        return self.tracer.reason
+    reason = of_part("tracer.reason", "Why there is no graph; empty if there is one.")
 
     def run(self, function: Fn, leaves: Sequence[Any], spec: TreeSpec, effects: SideEffects) -> Any:
         """The result of the call."""

@@ -294,7 +294,9 @@ def outputs_of(result: Tensor, strict: bool) -> tuple[list[Any], Any]:
     """The tensors of a result; dictionaries only where the user allows them."""
     if strict and any(isinstance(part, dict) for part in parts_of(result)):
         raise RuntimeError(CONTAINER.format("dict"))
-    if isinstance(result, dict) and not all(map(is_dict_value, result.values())):
+    if isinstance(result, dict) and not all(
+        isinstance(p, Tensor) for p in tree_leaves(list(result.values()))
+    ):
         raise RuntimeError(
             f"output 1 ({result}) of traced region cannot be understood by the tracer, only outputs "
             "matching dict[Union[str, Tensor], Union[Tensor, Tuple[Tensor, ...]]] can be a dictionary "
@@ -320,11 +322,6 @@ def parts_of(result: object) -> Iterator[object]:
 def as_output(item: Any) -> Any:
     """What a traced function gives for a result: a tensor for a size."""
     return full((), item, dtype=int64) if isinstance(item, TracedInt) else item
-
-
-def is_dict_value(item: object) -> bool:
-    """Whether a traced function may give this in a dictionary: tensors, and tuples of such."""
-    return all(isinstance(p, Tensor) for p in tree_leaves(item))
 
 
 def output_value(tracer: Tracer, item: Tensor) -> Value:

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Sizes, Value
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.array_call import ArrayCall
-from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from llvmlite.ir import Value
+from toytorch.loops.runtime.native import Native
 
 ADDED = "fdqil"  # the types whose elements a kernel adds up, multiplies or compares
 FLOATS = "fd"
@@ -143,7 +139,7 @@ def ready(how: str, kind: str, item: int, shape: Sizes, wanted: Sizes, d: int) -
     total = blocks * wanted[d] if how == "get" and inner > 1 else blocks
     name = kind if how not in MOVES and kind in FLOATS else str(8 * item)
     words = (blocks, shape[d], wanted[d], inner, 0, 0, 0, 0, 0)
-    return ArrayCall(kernel(how, name, inner == 1), words, (5, 6, 7, 8), total, 1).here
+    return ArrayCall(Indexed.kernel(how, name, inner == 1), words, (5, 6, 7, 8), total, 1).here
 
 
 def _run(
@@ -161,7 +157,7 @@ def _run(
         total = inner if columns else blocks
     places = map(jit.address_of, (a, i, other, bad))
     name = str(kind.itemsize * 8) if how in MOVES else type_name(kind)
-    kernel(how, name, inner == 1)(
+    Indexed.kernel(how, name, inner == 1)(
         total, i.size * COST, blocks, n, count, inner, int(columns), *places
     )
     return not bad[0]
@@ -172,14 +168,9 @@ def type_name(kind: np.dtype[Any]) -> str:
     return kind.char if kind.char in FLOATS else str(kind.itemsize * 8)
 
 
-@functools.cache
-def kernel(how: str, kind: str, last: bool) -> Call:
-    """get, or one of `combine`, for elements of a type, along the indexed dimension or the inner one."""
-    return Call(f"indexed {how} {kind} {last}", lambda name: Indexed(name, how, kind, last))
-
-
-class Indexed(Native):
-    """LLVM for `kernel`. By hand: a program's indices are dimensions, these are read."""
+class Indexed(Native, family="indexed"):
+    """LLVM for get, or one of `combine`, for elements of a type, along the indexed dimension (`last`) or
+    the inner one. By hand: a program's indices are dimensions, these are read."""
 
     def __init__(self, name: str, how: str, kind: str, last: bool) -> None:
         words = ("blocks", "n", "count", "inner", "columns", "a", "places", "other", "bad")
@@ -312,18 +303,13 @@ def select(a: Array, d: int, i: Array) -> Any:
     a, i = np.ascontiguousarray(a), np.ascontiguousarray(i, np.int64)
     total = blocks if inner == 1 else blocks * i.size
     places = map(jit.address_of, (a, i, made))
-    select_kernel(a.itemsize * 8, inner == 1)(
+    Selected.kernel(a.itemsize * 8, inner == 1)(
         total, size * COST, a.shape[d], i.size, inner, *places
     )
     return made
 
 
-@functools.cache
-def select_kernel(bits: int, last: bool) -> Call:
-    return Call(f"selected {bits} {last}", lambda name: Selected(name, bits, last))
-
-
-class Selected(Native):
+class Selected(Native, family="selected"):
     """LLVM for `select`."""
 
     def __init__(self, name: str, bits: int, last: bool) -> None:
@@ -374,19 +360,14 @@ def add_slices(target: Array, d: int, i: Array, values: Array) -> bool | None:
     blocks, inner = around(target.shape, d)
     columns = blocks < 4
     places = map(jit.address_of, (target, i, values))
-    slices_kernel(type_name(target.dtype))(
+    AddedSlices.kernel(type_name(target.dtype))(
         inner if columns else blocks, values.size * 2 * jit.TRAFFIC,
         blocks, target.shape[d], i.size, inner, int(columns), *places,
     )  # fmt: skip
     return True
 
 
-@functools.cache
-def slices_kernel(kind: str) -> Call:
-    return Call(f"slices {kind}", lambda name: AddedSlices(name, kind))
-
-
-class AddedSlices(Native):
+class AddedSlices(Native, family="slices"):
     """LLVM for `add_slices`: threads share blocks or columns, so none meets another at a place."""
 
     def __init__(self, name: str, kind: str) -> None:
@@ -441,16 +422,11 @@ def counted(a: Array, least: int) -> Any:
     n = max(largest + 1, least)
     made = np.zeros((COUNTERS if n <= LONGEST else 1, n), np.int64)
     pitch = n if len(made) > 1 else 0
-    counts_kernel()(1, 0, a.size, pitch, jit.address_of(a), jit.address_of(made))
+    Counted.kernel()(1, 0, a.size, pitch, jit.address_of(a), jit.address_of(made))
     return made.sum(0) if pitch else made[0]
 
 
-@functools.cache
-def counts_kernel() -> Call:
-    return Call("occurrences", Counted)
-
-
-class Counted(Native):
+class Counted(Native, family="occurrences"):
     """LLVM for `counted`."""
 
     def __init__(self, name: str) -> None:

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache as once
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.array_call import MOST, ArrayCall
 from toytorch.loops.runtime.jit import address_of
@@ -31,8 +30,6 @@ from toytorch.loops.runtime.native import Call, Native
 from toytorch.loops.runtime.thread_pool import PARTS
 
 if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
     from toytorch.loops.runtime.jit import Compiled
 
 
@@ -149,7 +146,7 @@ class Chain:
         given = range(GIVEN, len(WORDS) + len(self.names))
         words += (0,) * len(given)
         work = sum(s.work for s in self.steps) * self.units
-        return ArrayCall(chain(), words, given, parts, work)
+        return ArrayCall(Loop.kernel(), words, given, parts, work)
 
     def share_each(self, **arrays: Array) -> None:
         """Runs the steps one by one, each by all threads."""
@@ -178,13 +175,7 @@ def in_time(
     return Chain(steps, {name: Lies(unit=far) for name, far in lies}, {}, units, units)
 
 
-@once
-def chain() -> Call:
-    """The compiled kernel."""
-    return Call("chain", Loop)
-
-
-class Loop(Native):
+class Loop(Native, family="chain"):
     """LLVM for a thread's parts. By hand: it calls kernels, and writes their tables."""
 
     def __init__(self, name: str) -> None:

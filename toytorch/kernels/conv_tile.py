@@ -23,15 +23,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.facts.hints import Value
 from toytorch.kernels.chain import Step
 from toytorch.loops import processor
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
 
 TILES, SUMS = 4, 3  # the loops over tiles, the last of them along the rows; and those of the sum
 # More sums than this wait for nothing: a processor starts two multiply-adds at a time, and each

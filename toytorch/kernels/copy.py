@@ -14,20 +14,17 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Shape, Sizes
+from toytorch.facts.hints import Array, Shape, Sizes, Value
 from toytorch.kernels.memory_format import WORDS as TURNING
 from toytorch.kernels.memory_format import transposition
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.array_call import ArrayCall
-from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
+from toytorch.loops.runtime.native import Native
 
 SHARED = 1 << 17  # bytes, from which several threads copy
 BACKWARDS = 1 << 12  # bytes, from which one thread copies what runs backwards, or is transposed
@@ -210,7 +207,7 @@ def plan(
     inner = inner_of(item, t3, s3)
     if inner == "run" and whole > n:
         inner = f"run {min(64, 1 << (length * item).bit_length() - 1)}"
-    call = kernel(item * 8, inner)
+    call = Copy.kernel(item * 8, inner)
     return ArrayCall(call, words, (0, 1), n0 * n1 * parts, work)
 
 
@@ -238,16 +235,10 @@ def transposing(
     return ArrayCall(call, words, (0, 1), turns, work)
 
 
-@functools.cache
-def kernel(bits: int, inner: str) -> Call:
-    """For elements of so many bits, of which a run lies in both as `inner` says; a number behind it says
-    how many bytes are moved at a time."""
-    return Call(f"copy {bits} {inner}", lambda name: Copy(name, bits, inner))
-
-
-class Copy(Native):
-    """LLVM for `assign`. By hand: in programs, what an array's strides are is known only when it is
-    called, and a dimension that runs backwards is not a run."""
+class Copy(Native, family="copy"):
+    """LLVM for `assign`, of elements of so many bits, of which a run lies in both arrays as `inner` says;
+    a number behind it says how many bytes are moved at a time. By hand: in programs, what an array's
+    strides are is known only when it is called, and a dimension that runs backwards is not a run."""
 
     def __init__(self, name: str, bits: int, inner: str) -> None:
         super().__init__(name, "f", WORDS)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache as once
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Fn
+from toytorch.facts.hints import Array, Fn, Value
 from toytorch.kernels.copy import in_rows
 from toytorch.loops import Recipe, run
 from toytorch.loops.elementwise import Loop, order_in_memory
@@ -25,9 +25,6 @@ from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.entry_point import CONTEXT
 from toytorch.loops.runtime.kernel import laid
 from toytorch.loops.runtime.trampoline import DATA, FLAGS, HEAD, RANK, SHAPE, STRIDES
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 LARGE = 1 << 18  # elements, from which it pays to share
 SPREAD = 1 << 12  # elements of a result, from which arrays of two shapes or orders are a loop

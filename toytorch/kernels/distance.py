@@ -3,18 +3,14 @@ sum goes across a vector."""
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
-from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
+from toytorch.loops.runtime.native import Native
 
 TILE = 4  # vectors of sums that are under way at once
 SIDE = 16  # rows of a symmetric matrix that are filled at a time
@@ -59,19 +55,14 @@ def _run(a: Array, b: Array, p: float, made: Array, half: bool) -> None:
     b_transposed[:, :n] = b.T
     a = np.ascontiguousarray(a)
     places = map(jit.address_of, (a, b_transposed, made))
-    kernel(a.dtype.char, int(p), half)(
+    Distance.kernel(a.dtype.char, int(p), half)(
         len(a), made.size * wide * 3, n, wide, b_transposed.shape[1], *places
     )
 
 
-@functools.cache
-def kernel(kind: str, p: int, half: bool) -> Call:
-    """All distances, or those of the upper triangle, in the p-norm."""
-    return Call(f"distance {kind} {p} {half}", lambda name: Distance(name, kind, p, half))
-
-
-class Distance(Native):
-    """LLVM for `kernel`. By hand: the results of a triangle have no strides."""
+class Distance(Native, family="distance"):
+    """LLVM for all distances, or those of the upper triangle, in the p-norm. By hand: the results of a
+    triangle have no strides."""
 
     def __init__(self, name: str, kind: str, p: int, half: bool) -> None:
         super().__init__(name, kind, ("n", "wide", "pitch", "a", "b_transposed", "made"))
@@ -160,16 +151,11 @@ def square(a: Array, n: int) -> Any:
         return None
     a, made = np.ascontiguousarray(a), np.zeros((n, n), a.dtype)
     places = jit.address_of(a), jit.address_of(made)
-    square_kernel(a.dtype.char)(-(-n // SIDE), a.size * 3 * jit.TRAFFIC, n, *places)
+    Square.kernel(a.dtype.char)(-(-n // SIDE), a.size * 3 * jit.TRAFFIC, n, *places)
     return made
 
 
-@functools.cache
-def square_kernel(kind: str) -> Call:
-    return Call(f"square {kind}", lambda name: Square(name, kind))
-
-
-class Square(Native):
+class Square(Native, family="square"):
     """LLVM for `square`: some rows at a time, so that what goes down their columns fills lines."""
 
     def __init__(self, name: str, kind: str) -> None:

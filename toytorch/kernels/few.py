@@ -8,18 +8,15 @@ compiled, the answer is None, and ops say it in NumPy's words.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Fn, Value
 from toytorch.kernels.by_index import element_type
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 TYPES = {"f": "f", "d": "d", "i": "32", "l": "64", "q": "64"}
 FEW = 256  # numbers that are read once
@@ -165,7 +162,7 @@ class OfFew(Native):
         """The code of the kernel."""
         raise NotImplementedError  # what a kernel does is its subclass's part
 
-    def each(self, body: Any) -> None:
+    def each(self, body: Fn) -> None:
         """A loop over the range."""
         self.loop(self.lo, self.hi, 1, body)
 

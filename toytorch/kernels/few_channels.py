@@ -12,17 +12,14 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Sizes, Value
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 MOST = 81  # taps of an output, in all inputs of its group; the kernels have a line for each
 ROWS = 4  # lines of outputs that are made together, where the next sees what the last has seen

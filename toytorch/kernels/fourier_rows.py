@@ -21,19 +21,16 @@ import cmath
 import functools
 import math
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Sizes, Value
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.jit import address_of
-from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
+from toytorch.loops.runtime.native import Native
 
 RADICES = (4, 5, 3, 7, 11, 13, 2)
 LONGEST = 4096  # complex numbers of a row; longer ones leave the second-level cache
@@ -107,7 +104,7 @@ def plan(way: str, shape: Sizes, kind: str, n: int, d: int, factor: float) -> An
         words += [2 * inner, p if across else p * c]
     words += [struct.unpack("q", struct.pack("d", factor))[0], way in ("ifft", "irfft")]
     values = {"rfft": "to half", "irfft": "from half"}.get(way, "all")
-    made = kernel(kind, values, across, lanes, radices)
+    made = Transform.kernel(kind, values, across, lanes, radices)
     work = 8 * length * (len(radices) + 3)
     names = ("start", "input", "output", "planes")
     step = Step(made, tuple(words), tuple((k, name, 0) for k, name in enumerate(names)), 1, work)
@@ -141,18 +138,10 @@ def tables(n: int, radices: Sizes, kind: str) -> tuple[Array, Array]:
     return np.array(stages, np.int64), np.concatenate(roots).astype(kind.upper())
 
 
-@functools.cache
-def kernel(kind: str, values: str, across: bool, lanes: int, radices: Sizes) -> Call:
-    return Call(
-        f"fourier {kind} {values} {across} {lanes} {radices}",
-        lambda name: Transform(name, kind, values, across, lanes, radices),
-    )
-
-
 Pair = tuple[Any, Any]  # the real and imaginary parts of a number, in vectors of rows
 
 
-class Transform(Native):
+class Transform(Native, family="fourier"):
     """LLVM for a unit of rows. By hand: what a stage reads and writes is no dimension of an array.
 
     values  "all" for complex values; "to half" from real ones to half a spectrum, "from half" back

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from toytorch.facts.hints import Shape
 from toytorch.kernels.chain import Step
-from toytorch.kernels.copy import inner_of, kernel
+from toytorch.kernels.copy import Copy, inner_of
 from toytorch.kernels.memory_format import transposition
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import jit
@@ -59,7 +59,7 @@ def copy(item: int, dims: Sequence[Dim], places: tuple[tuple[int, str, int], ...
     (n0, n1, rows, length), (t0, t1, t2, t3), (s0, s1, s2, s3) = zip(*dims)
     words = (0, 0, n1, 1, rows, rows, length, 1 << 62, t0, t1, t2, t3, s0, s1, s2, s3)
     work = n0 * n1 * rows * length * item // 4 * jit.TRAFFIC * 2
-    return Step(kernel(item * 8, inner_of(item, t3, s3)), words, places, n0 * n1, work)
+    return Step(Copy.kernel(item * 8, inner_of(item, t3, s3)), words, places, n0 * n1, work)
 
 
 def transpose(item: int, words: tuple[int, ...], places: tuple[tuple[int, str, int], ...]) -> Step:

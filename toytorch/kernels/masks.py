@@ -7,18 +7,14 @@ behind a chunk's last True is not looked at, so nothing is written beyond its ow
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.kernels.by_index import element_type, movable
 from toytorch.loops.runtime import jit
-from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
+from toytorch.loops.runtime.native import Native
 
 CHUNK = 1 << 14  # elements
 COST = 6  # of an element, in additions
@@ -42,7 +38,7 @@ def picked(a: Array, mask: Array) -> Any:
     starts, ends, count = counted(mask)
     made = np.empty(count, a.dtype)
     places = map(jit.address_of, (mask, starts, ends, made, a))
-    kernel(str(a.itemsize * 8))(len(starts), mask.size * COST, 1, *places)
+    Picked.kernel(str(a.itemsize * 8))(len(starts), mask.size * COST, 1, *places)
     return made
 
 
@@ -54,7 +50,7 @@ def nonzero(mask: Array) -> Any:
     starts, ends, count = counted(mask)
     made = np.empty((mask.ndim, count), np.int64)
     places = map(jit.address_of, (mask, starts, ends, made, made[1:]))
-    kernel(f"place{mask.ndim}")(len(starts), mask.size * COST, mask.shape[-1], *places)
+    Picked.kernel(f"place{mask.ndim}")(len(starts), mask.size * COST, mask.shape[-1], *places)
     return made.T
 
 
@@ -64,17 +60,12 @@ def counted(mask: Array) -> tuple[Any, Any, int]:
     chunks = -(-mask.size // CHUNK)
     counts, ends = np.empty(chunks, np.int64), np.empty(chunks, np.int64)
     places = map(jit.address_of, (mask, counts, ends))
-    count_kernel()(chunks, mask.size, mask.size, *places)
+    Counted.kernel()(chunks, mask.size, mask.size, *places)
     totals = counts.cumsum()
     return totals - counts, ends, int(totals[-1])
 
 
-@functools.cache
-def count_kernel() -> Call:
-    return Call("counted", Counted)
-
-
-class Counted(Native):
+class Counted(Native, family="counted"):
     """LLVM for `counted`."""
 
     def __init__(self, name: str) -> None:
@@ -99,14 +90,9 @@ class Counted(Native):
         self.loop(self.lo, self.hi, 1, chunk)
 
 
-@functools.cache
-def kernel(kind: str) -> Call:
-    """Brings elements of so many bits together, or places in one or two dimensions."""
-    return Call(f"picked {kind}", lambda name: Picked(name, kind))
-
-
-class Picked(Native):
-    """LLVM for `kernel`. By hand: where a program writes does not depend on elements."""
+class Picked(Native, family="picked"):
+    """LLVM that brings elements of so many bits together, or places in one or two dimensions. By hand:
+    where a program writes does not depend on elements."""
 
     def __init__(self, name: str, kind: str) -> None:
         super().__init__(name, "f", ("wide", "mask", "starts", "ends", "made", "a"))

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.kernels import tiled_product
 from toytorch.kernels.conv_tile import TILES, most_rows, table, tile
 from toytorch.kernels.memory_format import transpose, transposition
@@ -27,11 +27,7 @@ from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import blas, jit
 from toytorch.loops.runtime.array_call import ArrayCall
-from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
+from toytorch.loops.runtime.native import Native
 
 ROWS = 256  # of a band of BLAS's: fewer make small products, more do more of what is not needed
 LEAST, LEAST_OF_BLAS = 128, 512  # rows, from which a product by halves is faster
@@ -47,18 +43,14 @@ def product(a: Array, b: Array) -> Any:
     if (
         len(a) >= LEAST
         and is_transpose(a, b)
-        and dense_rows(a)
+        and a.dtype.char in "fd"
+        and min(a.strides) == a.itemsize  # BLAS reads it along its rows or its columns
         and (blas.threads() == 1 or a.size * len(a) < SMALL)
         and jit.works()
         and (len(a) >= LEAST_OF_BLAS or fits_tiles(a))
     ):
         return by_halves(a)
     return tiled_product.multiply(a, b)
-
-
-def dense_rows(a: Array) -> bool:
-    """Whether BLAS can read a matrix as it lies, along its rows or its columns."""
-    return a.dtype.char in "fd" and min(a.strides) == a.itemsize
 
 
 def is_transpose(a: Array, b: Array) -> bool:
@@ -205,17 +197,13 @@ def is_symmetric(a: Array) -> bool:
     ):
         return False
     found = np.ones(1, np.int64)
-    symmetry(kind)(-(-n // (2 * BLOCK)), a.size * jit.TRAFFIC, n, a.ctypes.data, found.ctypes.data)
+    Symmetry.kernel(kind)(
+        -(-n // (2 * BLOCK)), a.size * jit.TRAFFIC, n, a.ctypes.data, found.ctypes.data
+    )
     return bool(found[0])
 
 
-@functools.cache
-def symmetry(kind: str) -> Call:
-    """The compiled question whether a matrix is symmetric."""
-    return Call(f"symmetric {kind}", lambda name: Symmetry(name, kind))
-
-
-class Symmetry(Native):
+class Symmetry(Native, family="symmetric"):
     """LLVM for result[0] = 0 unless A equals its transpose; the range is bands of 16 rows.
 
     Blocks of 8 by 16 (whole lines of the cache) are compared with the ones across the diagonal.

@@ -7,20 +7,17 @@ Images in rows are transposed in blocks on their way to kernels that want channe
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.facts.hints import Array, Shape
+from toytorch.facts.hints import Array, Shape, Value
 from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.processor import LINE
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 
 def chunk_of(size: int, itemsize: int) -> int:
@@ -131,18 +128,14 @@ def transposition(kind: str, *words: int) -> tuple[Call, int]:
         processor.this().vector < LINE and min(power, other) < CROWDED
     ):
         wide = BLOCK
-    return kernel(kind, by_rows, wide), count * lines * -(-(rows if by_rows else columns) // wide)
+    return Transposition.kernel(kind, by_rows, wide), count * lines * -(
+        -(rows if by_rows else columns) // wide
+    )
 
 
-@functools.cache
-def kernel(kind: str, by_rows: bool, block: int) -> Call:
-    """The compiled kernel, for matrices of `block` rows and columns at least."""
-    what = f"transpose {kind} {by_rows} {block}"
-    return Call(what, lambda name: Transposition(name, kind, by_rows, block))
-
-
-class Transposition(Native):
-    """LLVM for `transpose`; the last block of a row or column overlaps the one before it.
+class Transposition(Native, family="transpose"):
+    """LLVM for `transpose`, of `block` rows and columns at least; the last block of a row or column
+    overlaps the one before it.
 
     By hand, since a program of loops would read or write one element at a time: its loops cannot
     hold a block of rows and of columns at once.

@@ -12,20 +12,17 @@ import ctypes
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.kernels import box_muller
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 WORDS = 624  # in the state
 NEXT = 397  # how far ahead the word lies that is mixed in
@@ -43,7 +40,7 @@ def seeded(seed: int) -> Any:
     word = seed & 0xFFFFFFFF
     if jit.pays(1):
         made = np.full(WORDS, word, np.uint32)
-        seed_kernel()(WORDS, 0, jit.address_of(made))
+        Seed.kernel()(WORDS, 0, jit.address_of(made))
         return made
     words = [word]
     for k in range(1, WORDS):
@@ -52,12 +49,7 @@ def seeded(seed: int) -> Any:
     return np.array(words, np.uint32)
 
 
-@functools.cache
-def seed_kernel() -> Call:
-    return Call("mersenne seed", Seed)
-
-
-class Seed(Native):
+class Seed(Native, family="mersenne seed"):
     """LLVM for `seeded`, where the first word stands already."""
 
     def __init__(self, name: str) -> None:
@@ -107,15 +99,10 @@ def tempered(state: Array) -> Any:
 
 @functools.lru_cache(256)
 def words_call(count: int) -> ArrayCall:
-    return ArrayCall(words_kernel(), (0, 0), (0, 1), count, 0)
+    return ArrayCall(Words.kernel(), (0, 0), (0, 1), count, 0)
 
 
-@functools.cache
-def words_kernel() -> Call:
-    return Call("mersenne words", Words)
-
-
-class Words(Native):
+class Words(Native, family="mersenne words"):
     """LLVM for `blocks`."""
 
     def __init__(self, name: str) -> None:
@@ -224,10 +211,10 @@ def swapped(words: Array, n: int) -> Any:
 @functools.lru_cache(256)
 def swap_call(n: int) -> ArrayCall:
     """The call for an order of n numbers."""
-    return ArrayCall(Call("mersenne swaps", Swaps), (n, 0, 0), (1, 2), n - 1, 0)
+    return ArrayCall(Swaps.kernel(), (n, 0, 0), (1, 2), n - 1, 0)
 
 
-class Swaps(Native):
+class Swaps(Native, family="mersenne swaps"):
     """LLVM for `swapped`."""
 
     def __init__(self, name: str) -> None:
@@ -266,12 +253,11 @@ def normal32(words: Array, mean: float, std: float) -> Any:
 @functools.lru_cache(256)
 def normal_call(rows: int, mean: float, std: float) -> tuple[Any, Array]:
     """The call for so many rows, by one thread, and the two numbers as it takes them."""
-    kernel = Call("mersenne normal", Normal)
-    call = ArrayCall(kernel, (0, 0, 0), (0, 1, 2), rows, 0).here
+    call = ArrayCall(Normal.kernel(), (0, 0, 0), (0, 1, 2), rows, 0).here
     return call, np.array([mean, std], np.float32)
 
 
-class Normal(Native):
+class Normal(Native, family="mersenne normal"):
     """LLVM for `normal32`."""
 
     def __init__(self, name: str) -> None:
@@ -388,7 +374,7 @@ def each(name: str, x: Array) -> Any:
         return getattr(np, name)(x)
     x = np.ascontiguousarray(x)
     made = np.empty_like(x)
-    map_kernel()(x.size, 0, place, jit.address_of(x), jit.address_of(made))
+    Map.kernel()(x.size, 0, place, jit.address_of(x), jit.address_of(made))
     return made
 
 
@@ -399,16 +385,11 @@ def sin_cos(x: Array) -> tuple[Any, Any]:
         return each("sin", x), each("cos", x)
     x = np.ascontiguousarray(x)
     sines, cosines = np.empty_like(x), np.empty_like(x)
-    pair_kernel()(x.size, 0, place, *(jit.address_of(a) for a in (x, sines, cosines)))
+    Pair.kernel()(x.size, 0, place, *(jit.address_of(a) for a in (x, sines, cosines)))
     return sines, cosines
 
 
-@functools.cache
-def pair_kernel() -> Call:
-    return Call("mersenne pair", Pair)
-
-
-class Pair(Native):
+class Pair(Native, family="mersenne pair"):
     """LLVM for `sin_cos`."""
 
     def __init__(self, name: str) -> None:
@@ -422,12 +403,7 @@ class Pair(Native):
         self.loop(self.lo, self.hi, 1, element)
 
 
-@functools.cache
-def map_kernel() -> Call:
-    return Call("mersenne map", Map)
-
-
-class Map(Native):
+class Map(Native, family="mersenne map"):
     """LLVM for `each`."""
 
     def __init__(self, name: str) -> None:
@@ -467,11 +443,10 @@ def between(first: Any, last: Any, step: Any, count: int) -> Any:
 @functools.lru_cache(256)
 def line_call(kind: str, count: int) -> ArrayCall:
     """The call for so many numbers."""
-    kernel = Call(f"mersenne line {kind}", lambda name: Line(name, kind))
-    return ArrayCall(kernel, (count, 0, 0), (1, 2), count, jit.TRAFFIC * count)
+    return ArrayCall(Line.kernel(kind), (count, 0, 0), (1, 2), count, jit.TRAFFIC * count)
 
 
-class Line(Native):
+class Line(Native, family="mersenne line"):
     """LLVM for `between`."""
 
     def __init__(self, name: str, kind: str) -> None:

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Sizes, Value
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
-from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
+from toytorch.loops.runtime.native import Native
 
 COST = 8  # of a target, in additions
 
@@ -72,19 +69,13 @@ def ready(how: str, kind: str, shape: Sizes, ignore: int, weighted: bool, each: 
     count, classes, *rest = shape
     inner = math.prod(rest)
     places = [3, 4, *[5] * weighted, 6, 7, 8]
-    call = kernel(how, kind, weighted, each)
+    call = Picked.kernel(how, kind, weighted, each)
     return ArrayCall(
         call, (inner, classes, ignore, *(0,) * 6), places, count * inner, count * inner * COST
     )
 
 
-@functools.cache
-def kernel(how: str, kind: str, weighted: bool, each: bool) -> Call:
-    what = f"likelihood {how} {kind} {weighted} {each}"
-    return Call(what, lambda name: Picked(name, how, kind, weighted, each))
-
-
-class Picked(Native):
+class Picked(Native, family="likelihood"):
     """LLVM for both. By hand: a program's indices are dimensions, these are read."""
 
     def __init__(self, name: str, how: str, kind: str, weighted: bool, each: bool) -> None:

@@ -20,11 +20,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Shape, Sizes
+from toytorch.facts.hints import Array, Shape, Sizes, Value
 from toytorch.kernels.chain import Chain, Lies, Step
 from toytorch.kernels.image_steps import pack, unpack
 from toytorch.kernels.memory_format import channels_last, chunk_of, empty_images, in_order, plain
@@ -32,11 +32,7 @@ from toytorch.kernels.windows import put_at_places
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
-from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
+from toytorch.loops.runtime.native import Native
 
 WORDS = (
     "images", "lines", "columns", "channels", "source lines", "source columns", "down", "along",
@@ -48,7 +44,7 @@ ANY: Whole = (0, 0, 0)
 FEW = 1 << 13  # numbers of images, below which planes are not transposed
 
 
-class Pool(Native):
+class Pool(Native, family="pool"):
     """LLVM for a pool; the range is the lines of the result, of all images.
 
     By hand: a program's reductions go over whole dimensions, and a window's end depends on where it
@@ -186,13 +182,6 @@ class Pool(Native):
             self.store(b.sext(values[1], self.long), self.places, place, 8)
 
 
-@functools.cache
-def kernel(kind: str, rule: str, lanes: int, stride: int) -> Call:
-    """The compiled kernel; with a stride it goes along lines, else over channels."""
-    what = f"pool {kind} {rule} {lanes} {stride}"
-    return Call(what, lambda name: Pool(name, kind, rule, lanes, stride))
-
-
 # -- from images to the kernel --------------------------------------------------------------------
 
 
@@ -273,7 +262,7 @@ def step_of(
     assert len(words) == len(WORDS)
     work = n * c * max(math.prod(source), math.prod(made)) * 2 * jit.TRAFFIC
     places = tuple((WORDS.index(word), name, 0) for word, name in names.items())
-    return Step(kernel(kind, rule, lanes, stride), words, places, n * made[0], work)
+    return Step(Pool.kernel(kind, rule, lanes, stride), words, places, n * made[0], work)
 
 
 @functools.lru_cache(256)

@@ -9,20 +9,16 @@ side.
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.kernels.by_index import element_type
 from toytorch.kernels.copy import in_rows
 from toytorch.kernels.top import in_order
 from toytorch.loops.runtime import jit
-from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
+from toytorch.loops.runtime.native import Native
 
 TYPES = {"f": "f", "d": "d", "i": "32", "l": "64", "q": "64"}
 FEWEST = 48  # numbers of a row: of fewer, counting 256 digits takes longer than comparing
@@ -45,16 +41,11 @@ def ordered(a: Array, d: int, descending: bool) -> Any:
     arrays = 1 if a.itemsize == 4 else 2
     other = np.empty(0 if n <= NEAR else a.size * arrays, np.int64)
     places = map(jit.address_of, (rows, values, index, other))
-    kernel(kind, bool(descending))(a.size // n, a.size * COST, n, *places)
+    Radix.kernel(kind, bool(descending))(a.size // n, a.size * COST, n, *places)
     return in_rows(np.moveaxis(values, -1, d)), in_rows(np.moveaxis(index, -1, d))
 
 
-@functools.cache
-def kernel(kind: str, descending: bool) -> Call:
-    return Call(f"radix {kind} {descending}", lambda name: Radix(name, kind, descending))
-
-
-class Radix(Native):
+class Radix(Native, family="radix"):
     """LLVM for `ordered`. By hand: a program does not write where a number says."""
 
     def __init__(self, name: str, kind: str, descending: bool) -> None:

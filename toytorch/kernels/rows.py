@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.entry_point import CONTEXT
-from toytorch.loops.runtime.native import Call, Native
+from toytorch.loops.runtime.native import Native
 from toytorch.loops.runtime.trampoline import DATA, SHAPE
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
 
 # -- rows -----------------------------------------------------------------------------------------
 
@@ -41,7 +37,7 @@ def take_rows(table: Array, numbers: Array) -> Any:
     made = np.empty((*numbers.shape, table.shape[1]), table.dtype)
     numbers = np.ascontiguousarray(numbers)
     places = map(jit.address_of, (numbers, table, made))
-    kernel(table.dtype.char, False)(
+    RowsByNumber.kernel(table.dtype.char, False)(
         numbers.size, made.size * 2 * jit.TRAFFIC, table.shape[1], *places
     )
     return made
@@ -56,7 +52,7 @@ def add_rows(rows: Array, numbers: Array, count: int) -> Any:
     made = np.zeros((count, rows.shape[1]), rows.dtype)
     places = map(jit.address_of, (numbers, rows, made))
     alone = 0  # two threads might add to one row
-    kernel(rows.dtype.char, True)(numbers.size, alone, rows.shape[1], *places)
+    RowsByNumber.kernel(rows.dtype.char, True)(numbers.size, alone, rows.shape[1], *places)
     return made
 
 
@@ -86,22 +82,16 @@ def add_slices(target: Array, dim: int, numbers: Array, values: Array) -> bool |
     return True
 
 
-@functools.cache
-def kernel(kind: str, adds: bool) -> Call:
-    """to[m] = from[numbers[m]], or to[numbers[m]] += from[m], for m of the range."""
-    return Call(f"rows {kind} {adds}", lambda name: RowsByNumber(name, kind, adds))
-
-
-class RowsByNumber(Native):
-    """LLVM for `kernel`. By hand: where a program reads or writes follows from indices alone, not
-    from what an array of numbers holds."""
+class RowsByNumber(Native, family="rows"):
+    """LLVM for to[m] = from[numbers[m]], or to[numbers[m]] += from[m], for m of the range. By hand: where
+    a program reads or writes follows from indices alone, not from what an array of numbers holds."""
 
     def __init__(self, name: str, kind: str, adds: bool) -> None:
         super().__init__(name, kind, ("wide", "numbers", "from", "to"))
         b, wide = self.b, self.word_of["wide"]
         numbers, source, made = self.array("numbers", "word"), self.array("from"), self.array("to")
 
-        def row(m: Any) -> None:
+        def row(m: Value) -> None:
             mine, other = b.mul(m, wide), b.mul(self.get(numbers, m), wide)
             first = b.gep(source, [mine if adds else other])
             into = b.gep(made, [other if adds else mine])

@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Sizes
+from toytorch.facts.hints import Sizes, Value
 from toytorch.kernels.sample_points import BICUBIC, BILINEAR, NEAREST, WORDS, Points
 from toytorch.loops import processor
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
-from toytorch.loops.runtime.native import Call
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
 
 # Blocks of points that are gone over together, enough of them that a plane of the image stays in the
 # first-level cache meanwhile, and vectors that are kept of each.
@@ -29,7 +24,7 @@ PART = {NEAREST: 128, BILINEAR: 32, BICUBIC: 16}
 KEPT = {NEAREST: 2, BILINEAR: 28, BICUBIC: 52}
 
 
-class Sampler(Points):
+class Sampler(Points, family="sample"):
     """LLVM for a range of images' parts of points (forward), or of images (backward).
 
     What is known of a part's points is kept in memory, and each channel goes over all of them: the
@@ -246,12 +241,6 @@ class Sampler(Points):
         return b.shuffle_vector(both, third, self.ir.VectorType(self.half, 3 * lanes)(turns))
 
 
-@functools.cache
-def kernel(*how: Any) -> Call:
-    """The compiled kernel: the arguments of Sampler after its name."""
-    return Call("sample " + " ".join(map(str, how)), lambda name: Sampler(name, *how))
-
-
 # -- from arrays to the kernel --------------------------------------------------------------------
 
 
@@ -286,7 +275,7 @@ def call(
     }[rule]
     total = shape[0] * (-(-blocks // PART[how[0]]) if rule == "forward" else 1)
     work = shape[0] * count * (shape[1] + 4) * 8 * jit.TRAFFIC
-    found = kernel(kind, rule, n, *how, lanes)
+    found = Sampler.kernel(kind, rule, n, *how, lanes)
     return ArrayCall(found, words, [WORDS.index(a) for a in arrays], total, work)
 
 

@@ -11,12 +11,10 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.facts.hints import Value
 from toytorch.loops.runtime.native import Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 BILINEAR, NEAREST, BICUBIC = range(3)
 ZEROS, BORDER, REFLECTION = range(3)

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Sizes, Value
 from toytorch.kernels.by_index import around, element_type
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
-from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
+from toytorch.loops.runtime.native import Native
 
 EXTREME = {"f": "f", "d": "d", "l": "64", "q": "64", "i": "32"}  # types that are compared
 ROWS = 8  # of a block
@@ -62,7 +59,7 @@ def running(what: str, a: Array, d: int) -> Any:
     rows = inner == 1
     total = -(-blocks // ROWS) if rows else blocks * -(-inner // COLUMNS)
     places = map(jit.address_of, (a, made))
-    kernel(what, a.dtype.char, rows)(total, a.size * 6, blocks, a.shape[d], inner, *places)
+    Running.kernel(what, a.dtype.char, rows)(total, a.size * 6, blocks, a.shape[d], inner, *places)
     return made
 
 
@@ -72,7 +69,7 @@ def ready(what: str, kind: str, shape: Sizes, d: int) -> Any:
     blocks, inner = around(shape, d)
     total = -(-blocks // ROWS) if inner == 1 else blocks * -(-inner // COLUMNS)
     words = (blocks, shape[d], inner, 0, 0)
-    return ArrayCall(kernel(what, kind, inner == 1), words, (3, 4), total, 1).here
+    return ArrayCall(Running.kernel(what, kind, inner == 1), words, (3, 4), total, 1).here
 
 
 def running_extreme(most: bool, a: Array, d: int) -> Any:
@@ -94,18 +91,8 @@ def extreme_call(what: str, kind: str, shape: Sizes, d: int) -> ArrayCall:
     total = -(-blocks // ROWS) if inner == 1 else blocks * -(-inner // COLUMNS)
     words = (blocks, shape[d], inner, 0, 0, 0)
     return ArrayCall(
-        extreme_kernel(what, kind, inner == 1), words, (3, 4, 5), total, math.prod(shape) * 6
+        Extreme.kernel(what, kind, inner == 1), words, (3, 4, 5), total, math.prod(shape) * 6
     )
-
-
-@functools.cache
-def extreme_kernel(what: str, kind: str, rows: bool) -> Call:
-    return Call(f"extreme {what} {kind} {rows}", lambda name: Extreme(name, what, kind, rows))
-
-
-@functools.cache
-def kernel(what: str, kind: str, rows: bool) -> Call:
-    return Call(f"running {what} {kind} {rows}", lambda name: Running(name, what, kind, rows))
 
 
 class Along(Native):
@@ -173,7 +160,7 @@ class Along(Native):
         raise NotImplementedError  # each kernel has its own
 
 
-class Running(Along):
+class Running(Along, family="running"):
     """LLVM for `running`."""
 
     def __init__(self, name: str, what: str, kind: str, rows: bool) -> None:
@@ -194,7 +181,7 @@ class Running(Along):
         return [total]
 
 
-class Extreme(Along):
+class Extreme(Along, family="extreme"):
     """LLVM for `running_extreme`."""
 
     def __init__(self, name: str, what: str, kind: str, rows: bool) -> None:

@@ -16,20 +16,17 @@ import math
 import struct
 from collections.abc import Callable
 from types import FunctionType, ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Sizes, Value
 from toytorch.kernels.mersenne import in_c
 from toytorch.loops.language.functions import FUNCTIONS
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 # Words of a stream's table: where its numbers are, how many, the next, whether they ran out; the
 # normal number that is kept and whether there is one; how many elements are done, and what was read.

@@ -7,18 +7,15 @@ inserted. Numbers are compared as integers of the same order, in which NaN is th
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.kernels.by_index import element_type
 from toytorch.loops.runtime import jit
 from toytorch.loops.runtime.array_call import ArrayCall
-from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
+from toytorch.loops.runtime.native import Native
 
 MOST = 128  # places; inserting into more of them takes longer than sorting
 TYPES = {"f": "f", "d": "d", "i": "32", "l": "64", "q": "64"}
@@ -54,7 +51,7 @@ def top(a: Array, k: int, d: int, largest: bool, tell: bool = False) -> Any:
     values, index = np.empty(shape, a.dtype), np.empty(shape, np.int64)
     equal = np.empty(a.size // n if tell and n <= TOLD else 0, np.bool_)
     places = map(jit.address_of, (rows, values, index))
-    kernel(kind, bool(largest))(
+    Top.kernel(kind, bool(largest))(
         a.size // n, a.size * 2, n, k, *places, jit.address_of(equal) if equal.size else 0
     )
     if d not in (-1, a.ndim - 1):
@@ -70,12 +67,7 @@ def top(a: Array, k: int, d: int, largest: bool, tell: bool = False) -> Any:
 def ready(kind: str, largest: bool, rows: int, n: int, k: int, arrays: int) -> Any:
     """The kernel for few numbers of one shape: a builtin function of three or four arrays."""
     places = range(2, 2 + arrays)
-    return ArrayCall(kernel(kind, largest), (n, k, 0, 0, 0, 0), places, rows, 1).here
-
-
-@functools.cache
-def kernel(kind: str, largest: bool) -> Call:
-    return Call(f"top {kind} {largest}", lambda name: Top(name, kind, largest))
+    return ArrayCall(Top.kernel(kind, largest), (n, k, 0, 0, 0, 0), places, rows, 1).here
 
 
 def in_order(made: Native, x: Value, key: Any, floats: bool, falling: bool) -> Any:
@@ -94,7 +86,7 @@ def in_order(made: Native, x: Value, key: Any, floats: bool, falling: bool) -> A
     return b.xor(x, whole(-1)) if falling else x
 
 
-class Top(Native):
+class Top(Native, family="top"):
     """LLVM for `top`. By hand: a program has no state that elements change."""
 
     def __init__(self, name: str, kind: str, largest: bool) -> None:

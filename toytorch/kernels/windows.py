@@ -6,19 +6,15 @@ words: where the window begins, where it ends, and by what a mean over it divide
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array, Sizes
+from toytorch.facts.hints import Array, Sizes, Value
 from toytorch.loops.runtime import jit
-from toytorch.loops.runtime.native import Call, Native
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
+from toytorch.loops.runtime.native import Native
 
 SIZES = ("depth", "height", "width")
 WORDS = (*SIZES, *(f"{what} {d}" for what in ("out", "step") for d in SIZES), "apart")
@@ -94,15 +90,10 @@ def call(
     apart = table.shape[-1] if table.ndim > 1 else 0
     arrays = table, a, made, made if which is None else which
     words = *ahead, *sizes, *ahead, *out, *ahead, *steps, apart, *map(jit.address_of, arrays)
-    kernel(rule, a.dtype.char)(planes, 4 * max(a.size, made.size), *words)
+    Pool.kernel(rule, a.dtype.char)(planes, 4 * max(a.size, made.size), *words)
 
 
-@functools.cache
-def kernel(rule: str, kind: str) -> Call:
-    return Call(f"windows {rule} {kind}", lambda name: Pool(name, rule, kind))
-
-
-class Pool(Native):
+class Pool(Native, family="windows"):
     """LLVM for one of these rules, over planes of the range."""
 
     def __init__(self, name: str, rule: str, kind: str) -> None:
@@ -121,14 +112,13 @@ class Pool(Native):
             self.which = b.gep(self.array("which", "word"), [b.mul(p, made)])
             self.table = b.gep(self.array("table", "word"), [b.mul(p, self.word_of["apart"])])
             if rule == "placed":
-                self.count(made, self.put_one)
+                self.count(
+                    made, lambda k: self.add_to(self.get(self.which, k), self.get(self.a, k))
+                )
             else:
                 self.over_windows(0, self.word(0), self.word(0), [], [])
 
         self.loop(self.lo, self.hi, 1, plane)
-
-    def put_one(self, k: Value) -> None:
-        self.add_to(self.get(self.which, k), self.get(self.a, k))
 
     def add_to(self, place: Value, value: Value) -> None:
         self.put(self.made, place, self.b.fadd(self.get(self.made, place), value))

@@ -617,11 +617,7 @@ class OnePass:
         return made
 
     def by_kind(
-        self,
-        given: Sequence[Any],
-        key: tuple[object, ...],
-        shape: tuple[int, ...],
-        out: Any = None,
+        self, given: Sequence[Any], key: tuple[object, ...], shape: tuple[int, ...], out: Any = None
     ) -> Any:
         """Finds or makes the loop for operands of these kinds: arrays, numbers, nothing."""
         args, like = list(given), None

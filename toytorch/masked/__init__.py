@@ -1,8 +1,8 @@
 """Reductions that leave masked elements out, like `torch.masked`.
 
-The functions are the compositions of `toytorch.ops` whose public names start so; records of names
-like masked_fill are functions of `toytorch` itself. `masked.tensor` has tensors that carry their mask,
-which is imported when it is named.
+The functions, such as `masked.sum`, are those that `toytorch.ops` makes public under names that begin
+with "masked."; `masked_fill` and its like are functions of `toytorch` itself. The tensors that carry
+their mask are in `masked.tensor`, which is imported when one of its names is first used.
 """
 
 import importlib

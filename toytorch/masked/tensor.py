@@ -1,6 +1,7 @@
 """Tensors that carry a mask: what is masked out takes no part, and has no value in results.
 
-A wrapper like the classes of `nested`: `__torch_function__` computes on the data, whose history it is.
+Like the classes of `nested`, they wrap plain tensors: `__torch_function__` computes on the data, and
+the history for backward is that of the data.
 """
 
 from __future__ import annotations
@@ -90,11 +91,11 @@ class MaskedTensor(Tensor):
 
     # -- shape and history, which are the data's ---------------------------------------------------
 
-    shape = property(lambda self: self._masked_data.shape)
-    ndim = property(lambda self: self._masked_data.ndim)
-    layout = property(lambda self: self._masked_data.layout)
-    is_leaf = property(lambda self: self._masked_data.is_leaf)
-    grad_fn = property(lambda self: self._masked_data.grad_fn)
+    shape = of_part("_masked_data.shape")
+    ndim = of_part("_masked_data.ndim")
+    layout = of_part("_masked_data.layout")
+    is_leaf = of_part("_masked_data.is_leaf")
+    grad_fn = of_part("_masked_data.grad_fn")
 
     requires_grad = of_part("_masked_data.requires_grad", "Whether gradients are wanted.", True)
 
@@ -208,7 +209,7 @@ def answer(func: Fn, args: Args, kwargs: Kwargs) -> Any:
     if not args and "input" in kwargs:
         args = (kwargs.pop("input"),)
     if name == "__get__":
-        return both(lambda t: func(t), args[0])
+        return both(func, args[0])
     if name in JOINED:
         parts, *rest = args or (kwargs.pop("tensors"),)
         masks = [p._masked_mask if is_masked_tensor(p) else p for p in parts]

@@ -228,10 +228,7 @@ class NestedTensor(Tensor):
     is_leaf = of_part("_values.is_leaf", "Whether no recorded op made its values.")
     grad_fn = of_part("_values.grad_fn", "The Node that made the values.")
     output_nr = of_part("_values.output_nr", "Which result of `grad_fn` the values are.")
-
-    @property
-    def _version(self) -> int:
-        return self._values._version
+    _version = of_part("_values._version")
 
     @property
     def grad(self) -> Any:
@@ -465,5 +462,4 @@ def from_padded(padded: Tensor, source: NestedTensor) -> NestedTensor:
     """The parts of a dense tensor of shape (B, …, length, …) that have the lengths of `source`."""
     dim = source._ragged_idx
     values = padded.movedim(dim, 1)[rows_of(source._offsets)].movedim(0, dim - 1)
-    made = like(source, values)
-    return made
+    return like(source, values)

@@ -383,11 +383,6 @@ def masked_select(func: Fn, input: NestedTensor, mask: NestedTensor) -> NestedTe
 # -- products ------------------------------------------------------------------------------------
 
 
-def by_parts(a: NestedTensor, b: NestedTensor) -> Tensor:
-    """(B, D, j) @ (B, j, E): one product a part."""
-    return torch.stack([x @ y for x, y in zip(a.unbind(), b.unbind())])
-
-
 def by_padding(a: Any, b: Any) -> NestedTensor:
     """A product with a dense stack of B matrices."""
     nested = a if isinstance(a, NestedTensor) else b
@@ -419,7 +414,7 @@ def matmul(func: Fn, input: Any, other: Any) -> Any:
         and (a._ragged_idx, b._ragged_idx) == (2, 1)
         and a._size[2] == b._size[1]
     ):
-        return by_parts(a, b)
+        return torch.stack([x @ y for x, y in zip(a.unbind(), b.unbind())])
     first = a._size if isinstance(a, NestedTensor) else tuple(a.shape)
     raise RuntimeError(f"matmul(): not supported between inputs of shapes {first} and {b.shape}")
 

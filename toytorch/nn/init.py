@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.op import registry
+from toytorch.core.random import Generator
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.ops.creation.create import empty_like, eye
 from toytorch.ops.creation.random import randperm
 from toytorch.ops.indexing.by_index import where
-
-if TYPE_CHECKING:
-    from toytorch.core.random import Generator
-
 
 GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 

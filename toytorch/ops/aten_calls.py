@@ -139,8 +139,7 @@ def takes_the_same(op: Op, packet: OpOverloadPacket) -> bool:
 @functools.cache
 def own(op: Op) -> OpOverload:
     """A record under its own name, where ATen has no op with its parameters."""
-    made = Own(OpOverloadPacket(op.schema.name.partition(".")[0], op.function), "default")
-    return made
+    return Own(OpOverloadPacket(op.schema.name.partition(".")[0], op.function), "default")
 
 
 class Own(OpOverload):

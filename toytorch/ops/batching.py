@@ -87,8 +87,7 @@ def along(op: Op, args: Args, full: Fn, size: int) -> Any:
                     raise Unsupported
                 moved[0] = full(first).reshape(size, -1)
                 return dispatch.call(op, (*moved[:i], 1, *moved[i + 1 :]))
-            else:
-                moved[i] = list(range(1, ndim + 1))
+            moved[i] = list(range(1, ndim + 1))
         else:
             moved[i] = shifted(args[i], ndim)
     if first.__class__ in (list, tuple):

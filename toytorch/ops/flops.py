@@ -6,13 +6,10 @@ A product and the sum it goes into count as two.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Shape, Sizes
 from toytorch.facts.size import broadcast_pair
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 def matrices(a: Tensor, b: Tensor, *rest: object) -> int:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts.package import NAMES
 from toytorch.ops.define import public
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 tuple_of = tuple.__new__  # a class of `namedtuple` calls a function of Python's to get here
 VALUES_AND_INDICES = ("values", "indices")

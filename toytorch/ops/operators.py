@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.core.function import make_operator
+from toytorch.core.op import Op
 from toytorch.core.scalars import NUMBERS, fits
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import quick, several_views
@@ -20,9 +21,6 @@ from toytorch.ops.linalg.matmul_calls import matmul_
 from toytorch.ops.shaping import rearrange
 from toytorch.ops.shaping.reshape import unbind
 from toytorch.ops.shaping.several import unbind as unbind_op
-
-if TYPE_CHECKING:
-    from toytorch.core.op import Op
 
 
 def _serves(op: Op, other: Any) -> builtins.bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.core import write
+from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
@@ -20,10 +21,6 @@ from toytorch.ops.indexing import by_index
 from toytorch.ops.named_results import public_with_names, return_type
 from toytorch.ops.queries import result_type
 from toytorch.ops.reductions import exponentials, extremes, scan, sort
-
-if TYPE_CHECKING:
-    from toytorch.core.op import Op
-
 
 EXTREME = "Tensor if dim is Tensor else (Tensor values, Tensor indices) if dim else Tensor"
 

@@ -112,11 +112,7 @@ class Adagrad(Optimizer):
             step = lr * g / (sums[where] ** 0.5 + group["eps"])
             param._array[where] += step if group["maximize"] else -step
         else:
-            ADAGRAD(
-                *operands(param, grad, group, state["sum"]),
-                lr,
-                group["eps"],
-            )
+            ADAGRAD(*operands(param, grad, group, state["sum"]), lr, group["eps"])
         bump(param)
 
 

@@ -63,12 +63,7 @@ class ASGD(Optimizer):
             state.update(step=tensor(0.0), eta=tensor(lr), mu=ones(()), ax=zeros_like(param))
         t, eta, mu = count(state), noted(state, "eta")._array, noted(state, "mu")._array
         step = float(eta)
-        ASGD_STEP(
-            *operands(param, grad, group, state["ax"]),
-            1 - lambd * step,
-            step,
-            float(mu),
-        )
+        ASGD_STEP(*operands(param, grad, group, state["ax"]), 1 - lambd * step, step, float(mu))
         eta[...] = lr / (1 + lambd * lr * t) ** group["alpha"]
         mu[...] = 1 / max(1, t - group["t0"])
         bump(param)

@@ -17,16 +17,12 @@ from toytorch.ops.creation.create import zeros
 from toytorch.optim.schedules.base import LRScheduler, for_groups
 
 
-def _check_decay(decay: float) -> None:
+def get_ema_avg_fn(decay: float = 0.999) -> Fn:
+    """average ← decay·average + (1 - decay)·weights."""
     if not 0.0 <= decay <= 1.0:
         raise ValueError(
             f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
         )
-
-
-def get_ema_avg_fn(decay: float = 0.999) -> Fn:
-    """average ← decay·average + (1 - decay)·weights."""
-    _check_decay(decay)
 
     def average(mean: Tensor, current: Tensor, count: Tensor) -> Any:
         with no_grad():

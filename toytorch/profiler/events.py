@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from toytorch.facts import warned
 from toytorch.profiler import table, trace
@@ -17,9 +17,7 @@ from toytorch.profiler.recorder import BACKWARD, FUNCTION, USER, Recorder, Span
 from toytorch.profiler.units import time_text
 from toytorch.serialization.atomic import replacing
 from toytorch.viz.device.timeline import timeline
-
-if TYPE_CHECKING:
-    from toytorch.viz.draw.picture import Picture
+from toytorch.viz.draw.picture import Picture
 
 METRICS = [
     "self_cpu_time_total",

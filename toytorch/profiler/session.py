@@ -9,16 +9,14 @@ import socket
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch import cuda
 from toytorch.profiler import simple, trace
 from toytorch.profiler.events import EventList
 from toytorch.profiler.records import record_function
 from toytorch.profiler.schedules import ProfilerAction, always
-
-if TYPE_CHECKING:
-    from toytorch.viz.draw.picture import Picture
+from toytorch.viz.draw.picture import Picture
 
 NONE, WARMUP = ProfilerAction.NONE, ProfilerAction.WARMUP
 RECORD, SAVE = ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE

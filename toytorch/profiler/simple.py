@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch import cuda
 from toytorch.facts.hints import Args
 from toytorch.nn.modules import hooks
+from toytorch.nn.modules.module import Module
 from toytorch.profiler.events import EventList, FunctionEventAvg, events_of
 from toytorch.profiler.recorder import MODULE, Recorder, Span
-
-if TYPE_CHECKING:
-    from toytorch.nn.modules.module import Module
 
 
 class profile:

@@ -114,11 +114,6 @@ def type_of(spend: Fn, code: str, *flags: bool) -> TypeShell:
     return TypeShell(code)
 
 
-def array_of(spend: Fn, *args: object) -> ArrayShell:
-    """An array without a state."""
-    return ArrayShell()
-
-
 def scalar_of(spend: Fn, kind: Any, data: Any = b"") -> Any:
     """A number of NumPy's from its bytes."""
     require(
@@ -130,7 +125,10 @@ def scalar_of(spend: Fn, kind: Any, data: Any = b"") -> Any:
 
 FUNCTIONS: dict[str, Any] = {"numpy.dtype": type_of}
 for _module in ("numpy._core.multiarray", "numpy.core.multiarray"):
-    FUNCTIONS |= {f"{_module}._reconstruct": array_of, f"{_module}.scalar": scalar_of}
+    FUNCTIONS |= {
+        f"{_module}._reconstruct": lambda *_: ArrayShell(),
+        f"{_module}.scalar": scalar_of,
+    }
 CLASSES: dict[str, Any] = {"numpy.ndarray": np.ndarray} | {
     f"numpy.{name}": getattr(np, name) for name in SCALARS
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch import nn
 from toytorch.core.public_modules import pytorch_module
@@ -18,14 +18,11 @@ from toytorch.facts.hints import Fn
 from toytorch.facts.package import is_ours
 from toytorch.nn.modules.hooks import Hook, entry
 from toytorch.nn.modules.linear import NonDynamicallyQuantizableLinear
+from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 from toytorch.optim.swa_utils import AveragedModel
 from toytorch.serialization import allowed
 from toytorch.serialization.rebuild import require
-
-if TYPE_CHECKING:
-    from toytorch.nn.modules.module import Module
-
 
 STATE_DICT_HOOKS = (
     "_state_dict_hooks",

@@ -85,7 +85,7 @@ class Run:
     def run(self, rules: list[Rule]) -> None:
         i = 0
         while i < len(rules):
-            nots = []
+            nots = []  # which wait for the next match, as they are about what lies before it
             while i < len(rules) and rules[i].kind == "-NOT":
                 nots.append(rules[i])
                 i += 1
@@ -111,6 +111,7 @@ class Run:
                 raise self.error(rule, "not find", "found it", start)
 
     def in_any_order(self, group: list[Rule]) -> None:
+        """Moves on behind the last of some texts, all of which come after the last match."""
         begin, places = self.end, dict[str, tuple[int, int]]()
         for rule in group:
             at = self.find(rule, places.get(rule.text, (begin, begin))[1])
@@ -160,6 +161,7 @@ class Run:
         raise self.error(rule, "find", "it is not.", self.end, f'"{rule.text}"highlighted')
 
     def find(self, rule: Rule, start: int) -> int:
+        """Where the text of a check comes next; raises where it does not."""
         at = self.text.find(rule.text, start)
         if at < 0:
             raise self.error(rule, "find", "did not find it", start)

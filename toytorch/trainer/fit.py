@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.nn.utils import clip_grad_norm_, clip_grad_value_
+from toytorch.optim.optimizer import Optimizer
 from toytorch.trainer import random_state
 from toytorch.trainer.data import number_of_batches, to_device
 from toytorch.trainer.errors import MisconfigurationException
 from toytorch.trainer.evaluation import evaluate
 from toytorch.trainer.results import Results
-
-if TYPE_CHECKING:
-    from toytorch.optim.optimizer import Optimizer
-    from toytorch.utils.data.dataloader import DataLoader
+from toytorch.utils.data.dataloader import DataLoader
 
 
 class FitLoop:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.nn.modules.module import Module
 from toytorch.trainer import checkpoint as files
 from toytorch.trainer.callbacks import EarlyStopping, ModelCheckpoint, ProgressBar
 from toytorch.trainer.data import Limit, check_limit, check_loader
@@ -19,10 +20,7 @@ from toytorch.trainer.module import TrainerModule
 from toytorch.trainer.optimizers import SchedulerConfig, configured
 from toytorch.trainer.random_state import seed_everything
 from toytorch.trainer.results import Results
-
-if TYPE_CHECKING:
-    from toytorch.nn.modules.module import Module
-    from toytorch.utils.data.dataloader import DataLoader
+from toytorch.utils.data.dataloader import DataLoader
 
 
 class Trainer:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch import amp, autograd
+from toytorch.autograd.function import FunctionCtx
 from toytorch.core import random
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state, warned
@@ -19,9 +20,6 @@ from toytorch.utils.selective_checkpoint import (
 from toytorch.utils.selective_checkpoint import (
     create_selective_checkpoint_contexts as create_selective_checkpoint_contexts,
 )
-
-if TYPE_CHECKING:
-    from toytorch.autograd.function import FunctionCtx
 
 
 class CheckpointError(RuntimeError):

@@ -16,6 +16,7 @@ from toytorch.backends.simulator.allocator import LARGE_SEGMENT, Block, Shortage
 from toytorch.backends.simulator.machine import Machine, SimulatedDevice, Stream
 from toytorch.backends.simulator.races import Access, Clock, History, Race, Who
 from toytorch.facts.hints import Array
+from toytorch.facts.parts import of_part
 from toytorch.facts.trace import OutOfMemoryError
 
 ndarray = np.ndarray
@@ -181,10 +182,7 @@ class DeviceArray(HeldArray):
         """None where it is all of its memory, as NumPy has it."""
         return None if self.held.nbytes == self.buffer.root.nbytes else self.buffer
 
-    @property
-    def device(self) -> SimulatedDevice:
-        """Where it is."""
-        return self.buffer.device
+    device = of_part("buffer.device", "Where it is.")
 
     @property
     def address(self) -> int:

@@ -125,7 +125,7 @@ class SimulatedDevice:
         """The share of the multiprocessors that a kernel over so many elements fills."""
         threads = -(-elements // ELEMENTS_OF_THREAD)
         filled = threads / self.threads
-        return 1.0 if filled > 1 else filled if filled > self.least else self.least
+        return 1.0 if filled > 1 else max(self.least, filled)
 
     @property
     def memory(self) -> CachingAllocator:

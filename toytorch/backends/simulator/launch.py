@@ -183,8 +183,7 @@ class Launcher:
             held = array.held
             traffic += held.nbytes
             elements = held.size
-            if elements > size:
-                size = elements
+            size = max(size, elements)
             if array.buffer.device is not device:
                 one_device(reads)
         streams = device.streams
@@ -215,8 +214,7 @@ class Launcher:
             wrapped = DeviceArray(made, Buffer(device, stream, made, source, name not in EMPTY))
             written, kind = [wrapped], made.dtype
             traffic += made.nbytes
-            if made.size > size:
-                size = made.size
+            size = max(size, made.size)
         else:
             if made is None and not writes:
                 return None  # it has nothing faster than the ops that it stands for
@@ -334,8 +332,7 @@ def figures_of(arrays: list[DeviceArray]) -> tuple[int, int, np.dtype]:
     for array in arrays:
         held = array.held
         traffic += held.nbytes
-        if held.size > size:
-            size = held.size
+        size = max(size, held.size)
     return traffic, size, arrays[0].held.dtype if arrays else FLOAT
 
 

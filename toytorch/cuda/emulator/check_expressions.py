@@ -227,10 +227,7 @@ class ExpressionChecker(PlaceChecker):
         yes, no = self.value(node.yes), self.value(node.no)
         type: t.Type
         if isinstance(yes.type, t.Scalar) and isinstance(no.type, t.Scalar):
-            if yes.type == no.type:
-                type = yes.type
-            else:
-                type = self.within("?:", yes, no, node.at)
+            type = yes.type if yes.type == no.type else self.within("?:", yes, no, node.at)
         elif isinstance(yes.type, t.Pointer) and isinstance(no.type, t.Pointer):
             type = t.Pointer(yes.type.target, yes.type.const or no.type.const)
         else:

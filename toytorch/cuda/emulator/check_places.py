@@ -179,10 +179,7 @@ class PlaceChecker:
 
     def member_place(self, node: s.Member) -> p.Place | None:
         base: p.Place | None
-        if node.arrow:
-            base = self.place(s.Unary(node.at, "*", node.base))
-        else:
-            base = self.place(node.base)
+        base = self.place(s.Unary(node.at, "*", node.base)) if node.arrow else self.place(node.base)
         if base is None:
             return None
         vector, part = self.member(base.type, node)

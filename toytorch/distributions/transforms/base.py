@@ -146,11 +146,7 @@ class _InverseTransform(Transform):
 
     bijective = of_part("_inv.bijective", "Whether the other one is.")
     sign = of_part("_inv.sign", "That of the other one.")
-
-    @property
-    def inv(self) -> Transform:
-        """The other one."""
-        return self._inv
+    inv = of_part("_inv", "The other one.")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         """The inverse of the other one with such a cache."""

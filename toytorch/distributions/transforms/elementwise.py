@@ -11,6 +11,7 @@ from toytorch.distributions import constraints
 from toytorch.distributions.constraints import Constraint
 from toytorch.distributions.transforms.base import Transform, widened
 from toytorch.distributions.utils import NUMBERS, Value, broadcast_all, lazy_property
+from toytorch.facts.parts import of_part
 from toytorch.facts.size import Size
 from toytorch.nn.functional import softplus
 
@@ -207,10 +208,7 @@ class AffineTransform(Transform):
     def _options(self) -> dict[str, Any]:
         return {"loc": self.loc, "scale": self.scale, "event_dim": self.event_dim}
 
-    @property
-    def event_dim(self) -> int:
-        """The dimensions of one value."""
-        return self._event_dim
+    event_dim = of_part("_event_dim", "The dimensions of one value.")
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Constraint:
@@ -285,10 +283,7 @@ class CumulativeDistributionTransform(Transform):
     def _options(self) -> dict[str, Any]:
         return {"distribution": self.distribution}
 
-    @property
-    def domain(self) -> Any:
-        """The support of the distribution."""
-        return self.distribution.support
+    domain = of_part("distribution.support", "The support of the distribution.")
 
     def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.jit import types
 from toytorch.jit.ir import Block, Graph, Value, replace
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.passes.inline import inline
-
-if TYPE_CHECKING:
-    from toytorch.nn.modules.module import Module
+from toytorch.nn.modules.module import Module
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,7 @@ nodes, `cleanup` leaves out what is not needed. Every node knows its line and co
 
 from toytorch.facts.package import show as _show
 from toytorch.jit.script.errors import FrontendError, NotSupportedError, UnsupportedNodeError
-from toytorch.jit.script.markers import (
-    Attribute,
-    Final,
-    annotate,
-    export,
-    ignore,
-    interface,
-    is_scripting,
-    is_tracing,
-    isinstance_,
-    unused,
-    unwrap_optional,
-)
+from toytorch.jit.script.markers import *
 from toytorch.jit.script.public import CompilationUnit, script
 
 _show(globals())

@@ -6,16 +6,18 @@ import contextlib
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from toytorch.facts import warned
 from toytorch.jit import types
 from toytorch.jit.script.annotations import Unreadable, type_of
 from toytorch.jit.tracer import running
+from toytorch.nn.modules.module import Module
 
-if TYPE_CHECKING:
-    from toytorch.nn.modules.module import Module
-
+__all__ = [
+    "Attribute", "Final", "annotate", "export", "ignore", "interface", "is_scripting", "is_tracing",
+    "isinstance_", "unused", "unwrap_optional",
+]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
 Final = typing.Final

@@ -188,12 +188,12 @@ def square(x: Array) -> Any:
     return np.square(x if kind_of(x) != "b" else x.astype("int64"))
 
 
-def rounding(function: Any) -> Callable[[Any], Any]:
+def rounding(function: Callable[..., Any]) -> Callable[[Any], Any]:
     """A function that leaves whole numbers as they are."""
     return lambda x: function(x) if kind_of(x) in "fc" else x + 0
 
 
-def shift(function: Any, fills: bool) -> Callable[[Any, Any], Any]:
+def shift(function: Callable[..., Any], fills: bool) -> Callable[[Any, Any], Any]:
     """A shift of bits; by more than there are, nothing (or the sign) is left."""
 
     def shifted(x: Array, y: Array) -> Any:

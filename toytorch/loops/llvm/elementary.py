@@ -12,15 +12,11 @@ as in FreeBSD's msun).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from toytorch.facts.hints import Fn
+from toytorch.facts.hints import Fn, Value
 from toytorch.loops.language import coefficients as c
 from toytorch.loops.llvm.emit import Emit
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
 
 WIDENED = ("tan", "erfc", "asin", "acos", "atan", "atan2", "sinh", "cosh")
 
@@ -252,8 +248,7 @@ class Elementary(Emit):
         odd = self.b.trunc(n, self.bit)
         y = self.select(odd, self.cosine_of(r), self.sine_of(r))
         sign = self.b.shl(self.b.and_(n, self.int(2)), self.int(self.width - 2))
-        y = self.number_of(self.b.xor(self.bits_of(y), sign))
-        return y
+        return self.number_of(self.b.xor(self.bits_of(y), sign))
 
     def angle(self, name: str, x: Value, fast: Fn) -> Any:
         """The fast function, which notes large angles, or in the slow version the C library's."""

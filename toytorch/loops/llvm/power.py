@@ -5,13 +5,11 @@ float32 needs no pair: float64's own logarithm has bits to spare.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.facts.hints import Value
 from toytorch.loops.language import coefficients as c
 from toytorch.loops.llvm.elementary import Elementary
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
 
 
 class Power(Elementary):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.entry_point import CONTEXT
@@ -31,8 +31,6 @@ from toytorch.loops.runtime.thread_pool import PARTS
 from toytorch.loops.runtime.trampoline import DATA, LONG
 
 if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
     from toytorch.loops.runtime.jit import Compiled
 
 

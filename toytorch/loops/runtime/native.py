@@ -7,9 +7,10 @@ it reads (sizes, addresses); the range is what may be divided among threads.
 from __future__ import annotations
 
 import ctypes
+import functools
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime import jit, threads
@@ -24,7 +25,19 @@ class Native(Builder):
 
     words   names of the words in its table; `self.word_of[name]` is the value of one
     kind    "f" for float32, "d" for float64
+    family  of a class, in its header: what its kernels are called. `kernel(*how)` is the one that is
+            built with these arguments after the name, compiled when it is first asked for
     """
+
+    kernel: ClassVar[Callable[..., Call]]
+
+    def __init_subclass__(cls, family: str = "") -> None:
+        @functools.cache
+        def kernel(*how: Any) -> Call:
+            return Call(" ".join(map(str, (family, *how))), lambda name: cls(name, *how))
+
+        if family:
+            cls.kernel = kernel
 
     def __init__(self, name: str, kind: str, words: tuple[str, ...]) -> None:
         super().__init__(f"run_{name}", "void", ["word*", "word", "word"])

@@ -13,19 +13,15 @@ would be compiled.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Value
 from toytorch.loops.language.types import TYPES, kind
 from toytorch.loops.llvm.builder import Builder
 from toytorch.loops.runtime.entry_point import CONTEXT, arrays_in, slots
 from toytorch.loops.schedule.nest import Nest, strides_of
-
-if TYPE_CHECKING:
-    from llvmlite.ir import Value
-
 
 # Where NumPy's array object keeps things, in words of 8 bytes from its beginning. `jit.works`
 # looks whether it is so.

@@ -187,11 +187,7 @@ def _one_more(mask: Tensor | None) -> Any:
 
 
 def _merged(
-    attn_mask: Tensor | None,
-    padding: Tensor | None,
-    batch: int,
-    heads: int,
-    source: int,
+    attn_mask: Tensor | None, padding: Tensor | None, batch: int, heads: int, source: int
 ) -> Any:
     """Both masks as one that can be added to scores (B·heads, L, S)."""
     if padding is None:

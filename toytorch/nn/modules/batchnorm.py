@@ -16,6 +16,11 @@ from toytorch.nn.modules.normalization import _Affine
 from toytorch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from toytorch.ops.creation.create import ones, zeros
 
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d",
+    "LazyBatchNorm3d", "SyncBatchNorm",
+]  # fmt: skip
+
 
 class _NormBase(_Affine):
     """Weight and bias for each channel, and running statistics, all of which may be absent."""
@@ -227,19 +232,13 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             self.reset_parameters()
 
 
-class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
+class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d, cls_to_become=BatchNorm1d):
     """A BatchNorm1d that takes num_features from its first input."""
 
-    cls_to_become = BatchNorm1d
 
-
-class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
+class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d, cls_to_become=BatchNorm2d):
     """A BatchNorm2d that takes num_features from its first input."""
 
-    cls_to_become = BatchNorm2d
 
-
-class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
+class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d, cls_to_become=BatchNorm3d):
     """A BatchNorm3d that takes num_features from its first input."""
-
-    cls_to_become = BatchNorm3d

@@ -6,14 +6,11 @@ import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from toytorch.core.public_modules import finder
+from toytorch.core.tensor import Tensor
 from toytorch.nn.modules.module import Module
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 T = TypeVar("T", bound="_Numbered")
 

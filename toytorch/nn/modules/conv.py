@@ -8,7 +8,7 @@ from typing import Any
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Device, DType, Ints, Shape, Sizes
-from toytorch.facts.parts import shows
+from toytorch.facts.parts import Stated, shows
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -16,16 +16,20 @@ from toytorch.nn.modules.utils import _ntuple, _reverse_repeat_tuple
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.creation.create import empty
 
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _ConvNd(Module):
+class _ConvNd(Stated, Module):
     """What all convolutions share: sizes, a weight and a bias.
 
     The weight is (out, in/groups, *kernel_size), or (in, out/groups, *kernel_size) where it is
     transposed; it starts uniform in ±1/√(in/groups·kernel size).
     """
 
+    dims = 0
+    function: Any = None
     in_channels: int
     out_channels: int
     kernel_size: Sizes
@@ -116,9 +120,6 @@ class _ConvNd(Module):
 class _Conv(_ConvNd):
     """A convolution over `dims` dimensions."""
 
-    dims = 0
-    function: Any = None
-
     def __init__(
         self,
         in_channels: int,
@@ -161,17 +162,15 @@ class _Conv(_ConvNd):
         return self._conv_forward(input, self.weight, self.bias)
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv, function=F.conv1d, dims=1):
     """A convolution of (B, C, L): out(b, o) = bias(o) + Σᵢ weight(o, i) ⋆ input(b, i).
 
     >>> Conv1d(2, 4, 3, padding=1)
     Conv1d(2, 4, kernel_size=(3,), stride=(1,), padding=(1,))
     """
 
-    dims, function = 1, staticmethod(F.conv1d)
 
-
-class Conv2d(_Conv):
+class Conv2d(_Conv, function=F.conv2d, dims=2):
     """A convolution of (B, C, H, W): out(b, o) = bias(o) + Σᵢ weight(o, i) ⋆ input(b, i).
 
     >>> import toytorch as torch
@@ -179,20 +178,13 @@ class Conv2d(_Conv):
     torch.Size([1, 8, 10, 10])
     """
 
-    dims, function = 2, staticmethod(F.conv2d)
 
-
-class Conv3d(_Conv):
+class Conv3d(_Conv, function=F.conv3d, dims=3):
     """A convolution of (B, C, D, H, W): out(b, o) = bias(o) + Σᵢ weight(o, i) ⋆ input(b, i)."""
-
-    dims, function = 3, staticmethod(F.conv3d)
 
 
 class _ConvTransposeNd(_ConvNd):
     """The gradient of a convolution with respect to its input, as a layer of its own."""
-
-    dims = 0
-    function: Any = None
 
     def __init__(
         self,
@@ -268,13 +260,11 @@ class _ConvTransposeNd(_ConvNd):
         return tuple(size - low for size, low in zip(sizes, smallest))
 
 
-class ConvTranspose1d(_ConvTransposeNd):
+class ConvTranspose1d(_ConvTransposeNd, function=F.conv_transpose1d, dims=1):
     """A transposed convolution of (B, C, L); Zeiler et al. 2010."""
 
-    dims, function = 1, staticmethod(F.conv_transpose1d)
 
-
-class ConvTranspose2d(_ConvTransposeNd):
+class ConvTranspose2d(_ConvTransposeNd, function=F.conv_transpose2d, dims=2):
     """A transposed convolution of (B, C, H, W); Zeiler et al. 2010.
 
     >>> import toytorch as torch
@@ -282,13 +272,9 @@ class ConvTranspose2d(_ConvTransposeNd):
     torch.Size([1, 1, 10, 9])
     """
 
-    dims, function = 2, staticmethod(F.conv_transpose2d)
 
-
-class ConvTranspose3d(_ConvTransposeNd):
+class ConvTranspose3d(_ConvTransposeNd, function=F.conv_transpose3d, dims=3):
     """A transposed convolution of (B, C, D, H, W); Zeiler et al. 2010."""
-
-    dims, function = 3, staticmethod(F.conv_transpose3d)
 
 
 __getattr__ = finder(__name__)

@@ -125,19 +125,13 @@ class _LazyInstanceNorm(_LazyNormBase, _InstanceNorm):
         )
 
 
-class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
+class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d, cls_to_become=InstanceNorm1d):
     """An InstanceNorm1d that takes num_features from its first input."""
 
-    cls_to_become = InstanceNorm1d
 
-
-class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
+class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d, cls_to_become=InstanceNorm2d):
     """An InstanceNorm2d that takes num_features from its first input."""
 
-    cls_to_become = InstanceNorm2d
 
-
-class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
+class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d, cls_to_become=InstanceNorm3d):
     """An InstanceNorm3d that takes num_features from its first input."""
-
-    cls_to_become = InstanceNorm3d

@@ -8,11 +8,12 @@ from typing import Any
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core.tensor import Tensor
+from toytorch.facts.parts import Stated
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import is_lazy
 
 
-class LazyModuleMixin(Module):
+class LazyModuleMixin(Stated, Module):
     """Stands before a module class that gets its shapes in `initialize_parameters(input)`.
 
     The first call shapes the parameters and turns the module into `cls_to_become`.

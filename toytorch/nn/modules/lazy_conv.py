@@ -76,37 +76,25 @@ class _LazyConv(LazyModuleMixin):
         self.reset_parameters()
 
 
-class LazyConv1d(_LazyConv, conv.Conv1d):
+class LazyConv1d(_LazyConv, conv.Conv1d, cls_to_become=conv.Conv1d):
     """A Conv1d that takes in_channels from its first input."""
 
-    cls_to_become = conv.Conv1d
 
-
-class LazyConv2d(_LazyConv, conv.Conv2d):
+class LazyConv2d(_LazyConv, conv.Conv2d, cls_to_become=conv.Conv2d):
     """A Conv2d that takes in_channels from its first input."""
 
-    cls_to_become = conv.Conv2d
 
-
-class LazyConv3d(_LazyConv, conv.Conv3d):
+class LazyConv3d(_LazyConv, conv.Conv3d, cls_to_become=conv.Conv3d):
     """A Conv3d that takes in_channels from its first input."""
 
-    cls_to_become = conv.Conv3d
 
-
-class LazyConvTranspose1d(_LazyConv, conv.ConvTranspose1d):
+class LazyConvTranspose1d(_LazyConv, conv.ConvTranspose1d, cls_to_become=conv.ConvTranspose1d):
     """A ConvTranspose1d that takes in_channels from its first input."""
 
-    cls_to_become = conv.ConvTranspose1d
 
-
-class LazyConvTranspose2d(_LazyConv, conv.ConvTranspose2d):
+class LazyConvTranspose2d(_LazyConv, conv.ConvTranspose2d, cls_to_become=conv.ConvTranspose2d):
     """A ConvTranspose2d that takes in_channels from its first input."""
 
-    cls_to_become = conv.ConvTranspose2d
 
-
-class LazyConvTranspose3d(_LazyConv, conv.ConvTranspose3d):
+class LazyConvTranspose3d(_LazyConv, conv.ConvTranspose3d, cls_to_become=conv.ConvTranspose3d):
     """A ConvTranspose3d that takes in_channels from its first input."""
-
-    cls_to_become = conv.ConvTranspose3d

@@ -107,10 +107,9 @@ class Bilinear(Module):
     extra_repr = shows("in1_features in2_features out_features bias?")
 
 
-class LazyLinear(LazyModuleMixin, Linear):
+class LazyLinear(LazyModuleMixin, Linear, cls_to_become=Linear):
     """A Linear that takes in_features from its first input."""
 
-    cls_to_become = Linear
     weight: UninitializedParameter
 
     def __init__(

@@ -10,6 +10,11 @@ from toytorch.facts import warned
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HuberLoss",
+    "KLDivLoss", "L1Loss", "MSELoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss",
+]  # fmt: skip
+
 
 class _Loss(Module):
     """A loss with a way to put its elements together: "mean", "sum" or "none"."""

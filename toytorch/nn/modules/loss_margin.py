@@ -8,6 +8,12 @@ from toytorch.nn import functional as F
 from toytorch.nn.modules.distance import PairwiseDistance
 from toytorch.nn.modules.loss import _Loss, _WeightedLoss
 
+__all__ = [
+    "CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "SoftMarginLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
+]  # fmt: skip
+
 
 class SoftMarginLoss(_Loss):
     """log(1 + e^{-y·x}) for y = ±1."""

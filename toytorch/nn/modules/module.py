@@ -116,6 +116,12 @@ def converted(parameter: Any, values: Tensor) -> Any:
     return parameter
 
 
+ONE_KIND_OF_HOOKS = (
+    "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use "
+    "only one of them."
+)
+
+
 class Module(Stateful):
     """A network or a part of one, like `torch.nn.Module`.
 
@@ -234,19 +240,13 @@ class Module(Stateful):
     def register_full_backward_hook(self, hook: Fn, prepend: bool = False) -> RemovableHandle:
         """Calls hook(module, grad_input, grad_output) after backward; it may replace grad_input."""
         if self._node_hooks:
-            raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a"
-                " single Module. Please use only one of them."
-            )
+            raise RuntimeError(ONE_KIND_OF_HOOKS)
         return add(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Fn) -> RemovableHandle:
         """The older form: calls hook(module, ...) with the gradients of the last node alone."""
         if self._backward_hooks:
-            raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a"
-                " single Module. Please use only one of them."
-            )
+            raise RuntimeError(ONE_KIND_OF_HOOKS)
         return add(self._node_hooks, hook)
 
     # -- changing everything at once ----------------------------------------------------------

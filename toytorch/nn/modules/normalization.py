@@ -16,6 +16,8 @@ from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.creation.create import empty
 
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+
 
 class _Affine(Module):
     """A weight of 1 and a bias of 0, each of which may be absent."""

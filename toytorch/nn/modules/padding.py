@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Ints, Sizes
-from toytorch.facts.parts import shows
+from toytorch.facts.parts import Stated, shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple
 
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d",
+    "ConstantPad3d", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d",
+    "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+]  # fmt: skip
 
-class _PadNd(Module):
+
+class _PadNd(Stated, Module):
     """A border of (before, after) pairs, from the last dimension backwards."""
 
     mode = "constant"
@@ -40,22 +46,16 @@ class _ConstantPadNd(_PadNd):
     extra_repr = shows("padding value")
 
 
-class ConstantPad1d(_ConstantPadNd):
+class ConstantPad1d(_ConstantPadNd, dims=1):
     """A border of one value around (B, C, L)."""
 
-    dims = 1
 
-
-class ConstantPad2d(_ConstantPadNd):
+class ConstantPad2d(_ConstantPadNd, dims=2):
     """A border of one value around (B, C, H, W)."""
 
-    dims = 2
 
-
-class ConstantPad3d(_ConstantPadNd):
+class ConstantPad3d(_ConstantPadNd, dims=3):
     """A border of one value around (B, C, D, H, W)."""
-
-    dims = 3
 
 
 class _ZeroPadNd(_ConstantPadNd):
@@ -89,44 +89,32 @@ class _ReflectionPadNd(_PadNd):
     mode = "reflect"
 
 
-class ReflectionPad1d(_ReflectionPadNd):
+class ReflectionPad1d(_ReflectionPadNd, dims=1):
     """(B, C, L) mirrored at its ends."""
 
-    dims = 1
 
-
-class ReflectionPad2d(_ReflectionPadNd):
+class ReflectionPad2d(_ReflectionPadNd, dims=2):
     """(B, C, H, W) mirrored at its edges."""
 
-    dims = 2
 
-
-class ReflectionPad3d(_ReflectionPadNd):
+class ReflectionPad3d(_ReflectionPadNd, dims=3):
     """(B, C, D, H, W) mirrored at its faces."""
-
-    dims = 3
 
 
 class _ReplicationPadNd(_PadNd):
     mode = "replicate"
 
 
-class ReplicationPad1d(_ReplicationPadNd):
+class ReplicationPad1d(_ReplicationPadNd, dims=1):
     """(B, C, L) with its ends repeated."""
 
-    dims = 1
 
-
-class ReplicationPad2d(_ReplicationPadNd):
+class ReplicationPad2d(_ReplicationPadNd, dims=2):
     """(B, C, H, W) with its edges repeated."""
 
-    dims = 2
 
-
-class ReplicationPad3d(_ReplicationPadNd):
+class ReplicationPad3d(_ReplicationPadNd, dims=3):
     """(B, C, D, H, W) with its faces repeated."""
-
-    dims = 3
 
 
 class _CircularPadNd(_PadNd):
@@ -143,19 +131,13 @@ class _CircularPadNd(_PadNd):
         return F.pad(input, self.padding, "circular")
 
 
-class CircularPad1d(_CircularPadNd):
+class CircularPad1d(_CircularPadNd, dims=1):
     """(B, C, L) as if its ends met."""
 
-    dims = 1
 
-
-class CircularPad2d(_CircularPadNd):
+class CircularPad2d(_CircularPadNd, dims=2):
     """(B, C, H, W) as if opposite edges met."""
 
-    dims = 2
 
-
-class CircularPad3d(_CircularPadNd):
+class CircularPad3d(_CircularPadNd, dims=3):
     """(B, C, D, H, W) as if opposite faces met."""
-
-    dims = 3

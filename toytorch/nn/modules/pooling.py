@@ -7,16 +7,24 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Ints, OutputSize, Shape
-from toytorch.facts.parts import shows
+from toytorch.facts.parts import Stated, shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.modules.utils import _ntuple
 
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d",
+    "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d",
+    "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
+]  # fmt: skip
 
-class _Pool(Module):
-    """A module that calls one function."""
+
+class _Pool(Stated, Module):
+    """A module that calls one function, for images of so many `dims` where that decides its sizes."""
 
     function: Any = None
+    dims = 0
 
 
 # -- maxima ---------------------------------------------------------------------------------------
@@ -51,13 +59,11 @@ class _MaxPoolNd(_Pool):
         )
 
 
-class MaxPool1d(_MaxPoolNd):
+class MaxPool1d(_MaxPoolNd, function=F.max_pool1d):
     """Maxima of windows of (B, C, L)."""
 
-    function = staticmethod(F.max_pool1d)
 
-
-class MaxPool2d(_MaxPoolNd):
+class MaxPool2d(_MaxPoolNd, function=F.max_pool2d):
     """Maxima of windows of (B, C, H, W).
 
     >>> import toytorch as torch
@@ -65,18 +71,13 @@ class MaxPool2d(_MaxPoolNd):
     tensor([[[[3.]]]])
     """
 
-    function = staticmethod(F.max_pool2d)
 
-
-class MaxPool3d(_MaxPoolNd):
+class MaxPool3d(_MaxPoolNd, function=F.max_pool3d):
     """Maxima of windows of (B, C, D, H, W)."""
-
-    function = staticmethod(F.max_pool3d)
 
 
 class _MaxUnpoolNd(_Pool):
     extra_repr = shows("kernel_size stride padding")
-    dims = 0
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         super().__init__()
@@ -90,28 +91,19 @@ class _MaxUnpoolNd(_Pool):
         )
 
 
-class MaxUnpool1d(_MaxUnpoolNd):
+class MaxUnpool1d(_MaxUnpoolNd, function=F.max_unpool1d, dims=1):
     """Puts maxima (B, C, L) back where MaxPool1d found them, zeros elsewhere."""
 
-    dims, function = 1, staticmethod(F.max_unpool1d)
 
-
-class MaxUnpool2d(_MaxUnpoolNd):
+class MaxUnpool2d(_MaxUnpoolNd, function=F.max_unpool2d, dims=2):
     """Puts maxima (B, C, H, W) back where MaxPool2d found them, zeros elsewhere."""
 
-    dims, function = 2, staticmethod(F.max_unpool2d)
 
-
-class MaxUnpool3d(_MaxUnpoolNd):
+class MaxUnpool3d(_MaxUnpoolNd, function=F.max_unpool3d, dims=3):
     """Puts maxima (B, C, D, H, W) back where MaxPool3d found them, zeros elsewhere."""
 
-    dims, function = 3, staticmethod(F.max_unpool3d)
 
-
-class _FractionalMaxPoolNd(Module):
-    dims = 0
-    function: Any = None
-
+class _FractionalMaxPoolNd(_Pool):
     def __init__(
         self,
         kernel_size: Ints,
@@ -146,16 +138,12 @@ class _FractionalMaxPoolNd(Module):
         )
 
 
-class FractionalMaxPool2d(_FractionalMaxPoolNd):
+class FractionalMaxPool2d(_FractionalMaxPoolNd, function=F.fractional_max_pool2d, dims=2):
     """Maxima of windows of (B, C, H, W) with pseudo-random steps; Graham 2014."""
 
-    dims, function = 2, staticmethod(F.fractional_max_pool2d)
 
-
-class FractionalMaxPool3d(_FractionalMaxPoolNd):
+class FractionalMaxPool3d(_FractionalMaxPoolNd, function=F.fractional_max_pool3d, dims=3):
     """Maxima of windows of (B, C, D, H, W) with pseudo-random steps; Graham 2014."""
-
-    dims, function = 3, staticmethod(F.fractional_max_pool3d)
 
 
 # -- means ----------------------------------------------------------------------------------------
@@ -223,16 +211,12 @@ class _WidePool(_AvgPoolNd):
         )
 
 
-class AvgPool2d(_WidePool):
+class AvgPool2d(_WidePool, function=F.avg_pool2d):
     """Means of windows of (B, C, H, W)."""
 
-    function = staticmethod(F.avg_pool2d)
 
-
-class AvgPool3d(_WidePool):
+class AvgPool3d(_WidePool, function=F.avg_pool3d):
     """Means of windows of (B, C, D, H, W)."""
-
-    function = staticmethod(F.avg_pool3d)
 
 
 class _LPPoolNd(_Pool):
@@ -255,22 +239,16 @@ class _LPPoolNd(_Pool):
         )
 
 
-class LPPool1d(_LPPoolNd):
+class LPPool1d(_LPPoolNd, function=F.lp_pool1d):
     """(Σ xᵖ)^{1/p} of windows of (B, C, L)."""
 
-    function = staticmethod(F.lp_pool1d)
 
-
-class LPPool2d(_LPPoolNd):
+class LPPool2d(_LPPoolNd, function=F.lp_pool2d):
     """(Σ xᵖ)^{1/p} of windows of (B, C, H, W)."""
 
-    function = staticmethod(F.lp_pool2d)
 
-
-class LPPool3d(_LPPoolNd):
+class LPPool3d(_LPPoolNd, function=F.lp_pool3d):
     """(Σ xᵖ)^{1/p} of windows of (B, C, D, H, W)."""
-
-    function = staticmethod(F.lp_pool3d)
 
 
 # -- to a given size ------------------------------------------------------------------------------
@@ -287,22 +265,16 @@ class _AdaptiveMaxPoolNd(_Pool):
         return type(self).function(input, self.output_size, self.return_indices)
 
 
-class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd, function=F.adaptive_max_pool1d):
     """Maxima of as many windows of (B, C, L) as asked for."""
 
-    function = staticmethod(F.adaptive_max_pool1d)
 
-
-class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd, function=F.adaptive_max_pool2d):
     """Maxima of as many windows of (B, C, H, W) as asked for."""
 
-    function = staticmethod(F.adaptive_max_pool2d)
 
-
-class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd, function=F.adaptive_max_pool3d):
     """Maxima of as many windows of (B, C, D, H, W) as asked for."""
-
-    function = staticmethod(F.adaptive_max_pool3d)
 
 
 class _AdaptiveAvgPoolNd(_Pool):
@@ -316,13 +288,11 @@ class _AdaptiveAvgPoolNd(_Pool):
         return type(self).function(input, self.output_size)
 
 
-class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd, function=F.adaptive_avg_pool1d):
     """Means of as many windows of (B, C, L) as asked for."""
 
-    function = staticmethod(F.adaptive_avg_pool1d)
 
-
-class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd, function=F.adaptive_avg_pool2d):
     """Means of as many windows of (B, C, H, W) as asked for; None keeps a size.
 
     >>> import toytorch as torch
@@ -330,10 +300,6 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     torch.Size([1, 3, 1, 7])
     """
 
-    function = staticmethod(F.adaptive_avg_pool2d)
 
-
-class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd, function=F.adaptive_avg_pool3d):
     """Means of as many windows of (B, C, D, H, W) as asked for; None keeps a size."""
-
-    function = staticmethod(F.adaptive_avg_pool3d)

@@ -176,10 +176,7 @@ def few_rows(kind: str, rows: int, k: int, n: int) -> ArrayCall:
 
 
 def in_one_call(
-    steps: Steps,
-    still: dict[str, Array],
-    moving: dict[str, Array],
-    spans: Spans,
+    steps: Steps, still: dict[str, Array], moving: dict[str, Array], spans: Spans
 ) -> bool:
     """Whether all steps were made by one call, as they are where each of the sequences runs to the end
     and no thread has another's share of a step.

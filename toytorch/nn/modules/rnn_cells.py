@@ -10,13 +10,7 @@ from toytorch.facts.hints import Device, DType
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
-from toytorch.nn.modules.rnn_layers import (
-    GRU_CELL,
-    LSTM_CELL,
-    ends_in_sum,
-    gru_layer,
-    lstm_layer,
-)
+from toytorch.nn.modules.rnn_layers import GRU_CELL, LSTM_CELL, ends_in_sum, gru_layer, lstm_layer
 from toytorch.nn.parameter import Parameter
 from toytorch.ops.creation.create import empty, zeros
 

@@ -7,11 +7,11 @@ wanted, or a mode looks on, the steps are tensor operations instead (`rnn_steps`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.amp.casting import get_autocast_dtype, is_autocast_available, is_autocast_enabled
 from toytorch.autograd.api import grad as gradients
-from toytorch.autograd.function import Function
+from toytorch.autograd.function import Function, FunctionCtx
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
@@ -20,10 +20,6 @@ from toytorch.facts.hints import Array
 from toytorch.facts.node import Same, node_of
 from toytorch.nn.modules import rnn_arrays as arrays
 from toytorch.nn.modules import rnn_steps as composed
-
-if TYPE_CHECKING:
-    from toytorch.autograd.function import FunctionCtx
-
 
 Spans = list[tuple[int, int]]
 

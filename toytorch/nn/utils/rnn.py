@@ -11,6 +11,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import of_its_own
 from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Device
+from toytorch.facts.parts import of_part
 from toytorch.ops.creation.from_data import as_tensor
 
 
@@ -119,10 +120,7 @@ class PackedSequence(PackedSequence_):
         """In pinned memory."""
         return self._over(lambda t: t.pin_memory(), lambda t: t.pin_memory())
 
-    @property
-    def is_cuda(self) -> bool:
-        """Whether the data is on a GPU."""
-        return self.data.is_cuda
+    is_cuda = of_part("data.is_cuda", "Whether the data is on a GPU.")
 
     def is_pinned(self) -> bool:
         """Whether the data is in pinned memory."""

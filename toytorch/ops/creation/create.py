@@ -40,6 +40,11 @@ from toytorch.facts.size import Size, copy_order
 from toytorch.ops.creation.memory import of_each, settled
 from toytorch.ops.define import creating, public
 
+__all__ = [
+    "empty", "empty_strided", "eye", "full", "get_default_device", "ones", "set_default_device",
+    "zeros",
+]  # fmt: skip
+
 
 def set_default_device(device: Device) -> None:
     """Makes `device` the place of tensors for which none is named."""

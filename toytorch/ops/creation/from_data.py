@@ -22,6 +22,8 @@ from toytorch.facts.package import is_ours
 from toytorch.ops.creation.create import asking, finish, full, put_out
 from toytorch.ops.define import creating, takes_words
 
+__all__ = ["as_tensor", "from_file", "from_numpy", "frombuffer", "scalar_tensor", "tensor"]
+
 
 def _numbers(data: Any, dtype: DType | None) -> Any:
     """The array of a number, or of a list of numbers of one class; None for anything else, and for

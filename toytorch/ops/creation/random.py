@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from toytorch.backends.base import RandomSource
 from toytorch.backends.sparse import unsupported
 from toytorch.core.arguments import spread
 from toytorch.core.memory_order import in_memory_order
-from toytorch.core.random import generator_of
+from toytorch.core.random import Generator, generator_of
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -33,9 +32,6 @@ from toytorch.ops.creation.random_numbers import (
     uniform_numbers,
 )
 from toytorch.ops.define import plain_integer, public, watched
-
-if TYPE_CHECKING:
-    from toytorch.core.random import Generator
 
 
 def draw_array(
@@ -106,11 +102,6 @@ def plainly_drawn(how: Fn, size: tuple[Any, ...], kind: DType | None = None) -> 
         return None
     kind = kind or types.get_default_dtype()
     return wrap(how(generator_of(cpu, None), count, kind._numpy or kind.numpy).reshape(size), kind)
-
-
-def integers_between(low: int, high: int, rng: RandomSource, count: int, type: object) -> Any:
-    """Integers (int64) from low up to, but not with, high."""
-    return rng.integers(count, low, high)
 
 
 def _factory(name: str, how: Fn, kernel_name: str, doc: str) -> Any:
@@ -274,7 +265,9 @@ def randint(
         and low.__class__ is high.__class__ is int
         and not requires_grad
     ):
-        found = plainly_drawn(partial(integers_between, low, high), tuple(size), types.int64)
+        found = plainly_drawn(
+            lambda rng, count, type: rng.integers(count, low, high), tuple(size), types.int64
+        )
         if found is not None:
             return found
     made = _integers(low, high, spread((size,), "randint"), dtype or types.int64, device, generator)

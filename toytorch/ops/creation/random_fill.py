@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import RandomSource
 from toytorch.core.memory_order import in_memory_order, walk
+from toytorch.core.random import Generator
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import c_name, inplace
 from toytorch.facts import dtype as types
@@ -25,9 +26,6 @@ from toytorch.ops.creation.random_numbers import (
     upper_bound,
 )
 from toytorch.ops.define import in_own_type, public
-
-if TYPE_CHECKING:
-    from toytorch.core.random import Generator
 
 
 def _filler(name: str, params: str, draw: Any, doc: str) -> Any:

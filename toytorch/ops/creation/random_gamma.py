@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.core.random import generator_of
+from toytorch.core.random import Generator, generator_of
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.define import in_own_type, underived
 from toytorch.ops.special.implicit import standard_gamma_grad
-
-if TYPE_CHECKING:
-    from toytorch.core.random import Generator
 
 
 def _drawn(name: str, xp: ArrayModule, shapes: Array, kind: Any, generator: Any) -> Any:

@@ -8,20 +8,17 @@ from __future__ import annotations
 import builtins
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.base import RandomSource
-from toytorch.core.random import generator_of
+from toytorch.core.random import Generator, generator_of
 from toytorch.facts import dtype as types
 from toytorch.facts import warned
 from toytorch.facts.hints import Array
 from toytorch.ops.creation.draw_refusals import refuse
-
-if TYPE_CHECKING:
-    from toytorch.core.random import Generator
 
 
 def narrowed(values: Array, type: np.dtype[Any]) -> Any:

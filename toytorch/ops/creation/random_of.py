@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import RandomSource, attempt
-from toytorch.core.random import generator_of
+from toytorch.core.random import Generator, generator_of
 from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.write import warn_of_size
@@ -23,9 +23,6 @@ from toytorch.ops.creation.random import draw_array, drawn, need_float
 from toytorch.ops.creation.random_fill import probabilities
 from toytorch.ops.creation.random_numbers import narrowed, normal_numbers, source_of
 from toytorch.ops.define import general, in_own_type, public, underived, watched
-
-if TYPE_CHECKING:
-    from toytorch.core.random import Generator
 
 
 def _normal_of(

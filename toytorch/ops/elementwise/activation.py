@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from toytorch.backends.base import attempt
 from toytorch.core import write
 from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
-from toytorch.core.random import generator_of
+from toytorch.core.random import Generator, generator_of
 from toytorch.core.scalars import raise_overflow
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
@@ -31,9 +31,6 @@ from toytorch.ops.define import internal, pointwise, public
 from toytorch.ops.elementwise.operand_checks import numbers, only_floats
 from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.shaping.rearrange import cat
-
-if TYPE_CHECKING:
-    from toytorch.core.random import Generator
 
 
 def _activation(signature: str, **fields: Any) -> Op:

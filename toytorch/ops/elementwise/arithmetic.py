@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import some
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType, Scalar
 from toytorch.ops import aten_words, flops
 from toytorch.ops.define import of_floats, pointwise, underived
 from toytorch.ops.elementwise.operand_checks import no_bool, one_tensor
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 # -- arithmetic -----------------------------------------------------------------------------------
 
@@ -34,11 +31,6 @@ def _no_bool(hint: str) -> Any:
             raise RuntimeError(hint)
 
     return check
-
-
-def _scalar_variant(number: int, tensor: int) -> Any:
-    """The overload of (Tensor, number) and of (Tensor, Tensor)."""
-    return lambda self, other, *rest: tensor if hasattr(other, "dtype") else number
 
 
 def _check_alpha(common: Any, args: Sequence[Any]) -> None:
@@ -104,7 +96,7 @@ rsub = pointwise(
     "rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
     formula="other - alpha * self",
     checks=_check_difference,
-    variant=_scalar_variant(1, 0),
+    variant=lambda self, other, *rest: 0 if hasattr(other, "dtype") else 1,
     forms="function",
     narrow="alpha",
     d_self="-g * alpha",

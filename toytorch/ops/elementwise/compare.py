@@ -165,10 +165,7 @@ bitwise_and = _bits("bitwise_and", "self & other", "Bits set in both.")
 bitwise_or = _bits("bitwise_or", "self | other", "Bits set in one of them.")
 bitwise_xor = _bits("bitwise_xor", "self ^ other", "Bits set in just one of them.")
 bitwise_left_shift = _bits(
-    "bitwise_left_shift",
-    "shift_left(self, other)",
-    "self·2ᵒᵗʰᵉʳ, in bits.",
-    "lshift",
+    "bitwise_left_shift", "shift_left(self, other)", "self·2ᵒᵗʰᵉʳ, in bits.", "lshift"
 )
 bitwise_right_shift = _bits(
     "bitwise_right_shift",

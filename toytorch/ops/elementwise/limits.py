@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,6 @@ from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops import aten_words
 from toytorch.ops.define import pointwise
 from toytorch.ops.elementwise.operand_checks import no_bool, no_complex
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 # -- choice between operands ----------------------------------------------------------------------
 
@@ -97,17 +93,13 @@ def _check_clamp(common: DType, args: Sequence[Any]) -> None:
         raise _no_kernel(NAME, common)
 
 
-def _clamp_variant(self: Tensor, min: Tensor | float, max: float | None) -> int:
-    return 0 if hasattr(min, "dtype") or hasattr(max, "dtype") else 1
-
-
 clamp = pointwise(
     "clamp(Tensor self, Operand? min=None, Operand? max=None) -> Tensor",
     formula="""
         x = self if min is None else maximum(min, self)
         x if max is None else minimum(max, x)
     """,
-    variant=_clamp_variant,
+    variant=lambda self, min, max: 0 if hasattr(min, "dtype") or hasattr(max, "dtype") else 1,
     checks=_check_clamp,
     d_self="""
         inside = g if min is None else g if self >= min else 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,13 @@ from toytorch.backends.base import attempt, counting, flattened, inside, reduced
 from toytorch.core.memory_order import copied, in_rows
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import aten_words, batching
 from toytorch.ops.define import in_own_type
 from toytorch.ops.indexing.by_index import add_at, type_name
 from toytorch.settings import alert_not_deterministic
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 # -- an index vector ------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from toytorch.backends.no_elements import with_strides
 from toytorch.core.memory_order import copied, loop_strides, order_of, repeated, with_layout
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
+from toytorch.core.tensor import Tensor
 from toytorch.core.write import c_name
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape, Sizes
@@ -21,9 +22,6 @@ from toytorch.ops import aten_words, batching, named_dims
 from toytorch.ops.define import in_own_type, pointwise
 from toytorch.ops.shaping.copies import MANY
 from toytorch.ops.shaping.rearrange import cat
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 def add_at(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.memory_order import in_rows
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype, from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Sizes
@@ -16,10 +17,6 @@ from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general
 from toytorch.ops.indexing.along_dim import back_to_source, check_slices, cut, places
 from toytorch.ops.indexing.by_index import add_at, type_name
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 # Where a reduction starts if what was there before does not count.
 NEUTRAL = {"sum": 0, "mean": 0, "prod": 1, "amax": -np.inf, "amin": np.inf}

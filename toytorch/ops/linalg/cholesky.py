@@ -118,7 +118,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
         "future PyTorch release.\nL = torch.cholesky(A)\nshould be replaced with\n"
         "L = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\nshould be replaced "
         "with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results "
-        "for all valid (symmetric positive definite) inputs.",
+        "for all valid (symmetric positive definite) inputs."
     )
     if out is not None:
         refuse_grad("cholesky", (input,), out)

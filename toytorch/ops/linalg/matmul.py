@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from _thread import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import attempt, worthwhile
 from toytorch.core.scalars import as_element
-from toytorch.core.tensor import wrap
+from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import IN_C, dtype, from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule
@@ -20,9 +20,6 @@ from toytorch.ops import batching, flops, named_dims
 from toytorch.ops.define import general, in_own_type, internal
 from toytorch.ops.shaping.rearrange import _common
 from toytorch.ops.shaping.view import _expand
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 def kinds(*operands: Any) -> list[dtype]:

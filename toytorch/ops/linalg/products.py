@@ -207,13 +207,9 @@ def addr_(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 on_tensors(addr_=addr_)
 
 
-def _vdot(xp: ArrayModule, a: Array, b: Array) -> Any:
-    return _dot(xp, a.conj() if a.dtype.kind == "c" else a, b)
-
-
 vdot = general(
     "vdot(Tensor self, Tensor other) -> Tensor",
-    _vdot,
+    lambda xp, a, b: _dot(xp, a.conj() if a.dtype.kind == "c" else a, b),
     holomorphic=False,
     d_self=lambda g, other: g.conj() * other,
     d_other=lambda g, self: g * self,

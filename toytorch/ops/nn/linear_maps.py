@@ -9,19 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from toytorch.backends import base
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.hints import ArrayModule
 from toytorch.ops.define import internal
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 

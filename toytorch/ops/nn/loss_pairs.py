@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from toytorch.backends import base
 from toytorch.backends.base import attempt, reduced
 from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
-from toytorch.core.tensor import beside, wrap
+from toytorch.core.tensor import Tensor, beside, wrap
 from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
@@ -25,9 +25,6 @@ from toytorch.ops.define import in_own_type, internal, watched
 from toytorch.ops.indexing.by_index import where
 from toytorch.ops.linalg.matmul import kinds
 from toytorch.ops.nn.loss import REDUCED, as_number
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 def reduced_array(xp: ArrayModule, loss: Array, reduction: str) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from toytorch.backends.base import attempt
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
@@ -31,10 +32,6 @@ from toytorch.ops.nn.pool_arrays import (
 )
 from toytorch.ops.nn.windows import checked_gradient, sizes_text
 from toytorch.settings import alert_not_deterministic
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 COUNT_WORDS = {1: "one", 2: "two", 3: "three"}
 

@@ -28,11 +28,6 @@ def pooled_size(
     return n - 1 if ceil_mode and (n - 1) * stride >= size + pad else n
 
 
-def lowest(kind: np.dtype[Any]) -> Any:
-    """What no element is below."""
-    return -np.inf if kind.kind == "f" else np.iinfo(kind).min
-
-
 def max_arrays(xp: ArrayModule, a: Array, *how: Sizes) -> tuple[Any, Any]:
     """The maxima of windows, and their places in the flattened image; `how` as of `taps_of`."""
     n = len(how[0])
@@ -97,7 +92,11 @@ def largest(
     the last array to the first, takes less memory traffic than keeping maximum and number up to
     date together.
     """
-    best = xp.full(shape, lowest(views[0].dtype), views[0].dtype)
+    best = xp.full(
+        shape,
+        -np.inf if views[0].dtype.kind == "f" else np.iinfo(views[0].dtype).min,
+        views[0].dtype,
+    )
     for v, part in zip(views, places):
         xp.maximum(best[part], v, out=best[part])
     which = xp.zeros(shape, np.uint8 if len(views) <= 256 else np.int64)

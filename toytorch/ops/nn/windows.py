@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 def spread_over(name: str, value: Ints, n: int, what: str) -> tuple[int, ...]:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import attempt, counting, reduced, taken
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import aten_words, named_dims
 from toytorch.ops.define import reduction
 from toytorch.ops.indexing.along_dim import scattered
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 from toytorch.ops.reductions.reduce import axes, kept
 
 MANY = 4096  # elements, up to which what counts is the number of NumPy's functions

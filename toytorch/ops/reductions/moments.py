@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
 from toytorch.facts import warned
@@ -13,9 +14,6 @@ from toytorch.ops.define import public
 from toytorch.ops.linalg.norms import matrix_norm
 from toytorch.ops.named_results import public_with_names
 from toytorch.ops.reductions import exponentials, extremes, reduce
-
-if TYPE_CHECKING:
-    from toytorch.core.op import Op
 
 
 @public("norm", method=True, tensor_first=False, numpy=False)
@@ -34,14 +32,7 @@ def norm(
         dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
         return matrix_norm(input, p, tuple(dims), keepdim, dtype=dtype, out=out)
     order = 2 if p in ("fro", None) else builtins.float(p)
-    return exponentials.vector_norm.function(
-        input,
-        order,
-        dim,
-        keepdim,
-        dtype=dtype,
-        out=out,
-    )
+    return exponentials.vector_norm.function(input, order, dim, keepdim, dtype=dtype, out=out)
 
 
 def _spread(

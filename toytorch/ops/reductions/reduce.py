@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends.base import attempt, reduced, some, worthwhile
+from toytorch.backends.sparse import SparseArray
+from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, DType, Ints, Sizes
@@ -20,10 +22,6 @@ from toytorch.ops import aten_words, batching
 from toytorch.ops.at_once import at_once
 from toytorch.ops.define import reduction, view
 from toytorch.ops.shaping.rearrange import cat
-
-if TYPE_CHECKING:
-    from toytorch.backends.sparse import SparseArray
-    from toytorch.core.tensor import Tensor
 
 
 def axes(dim: Ints | None, ndim: int) -> tuple[int, ...]:

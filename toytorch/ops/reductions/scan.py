@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import accumulate, attempt
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import finfo
 from toytorch.facts.hints import Array, ArrayModule, DType, Fn
 from toytorch.facts.size import wrap_dim
@@ -17,9 +18,6 @@ from toytorch.ops.indexing.along_dim import scattered
 from toytorch.ops.indexing.by_index import type_name, where
 from toytorch.ops.reductions.reduce import sum_type
 from toytorch.ops.shaping.rearrange import cat
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 def _refuse_masks(name: str, a: Array, kind: Any) -> None:
@@ -141,7 +139,9 @@ def _running_extreme(name: str, most: bool) -> Op:
         f"cum{name[:3]}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
         kernel,
         results=(True, False),
-        d_self=_put_all,
+        d_self=lambda gs, self, dim, result1: scattered.function(
+            gs[0], self.shape, dim, result1, True
+        ),
         of_reals=f"cum{name[:3]}",
         memory="rows",
         out_type="expected",
@@ -149,10 +149,6 @@ def _running_extreme(name: str, most: bool) -> Op:
         names="same",
         doc=f"Running {name} and where it is.",
     )
-
-
-def _put_all(gs: Any, self: Any, dim: int, result1: Any) -> Any:
-    return scattered.function(gs[0], self.shape, dim, result1, True)
 
 
 cummax, cummin = _running_extreme("maximum", True), _running_extreme("minimum", False)

@@ -187,9 +187,7 @@ FEW = 4096  # pairs, which are compared one by one
 
 
 @public(
-    "isin",
-    tensor_first=False,
-    numbers={"elements": "element", "test_elements": "test_element"},
+    "isin", tensor_first=False, numbers={"elements": "element", "test_elements": "test_element"}
 )
 def isin(
     elements: Tensor | Scalar,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.base import attempt, every, some, taken
+from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.size import wrap_dim
@@ -15,10 +16,6 @@ from toytorch.ops import named_dims
 from toytorch.ops.define import in_own_type, underived
 from toytorch.ops.indexing.along_dim import scattered
 from toytorch.ops.reductions.extremes import back_to_place
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 SHORT, SMALL = 32, 1024  # rows, and numbers, that are sorted by insertion
 

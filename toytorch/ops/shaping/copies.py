@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from toytorch.backends import base
 from toytorch.core.formulas import filled_tensor
 from toytorch.core.memory_order import copied, dense_strides, in_rows, kept, with_layout
 from toytorch.core.scalars import as_filling
-from toytorch.core.tensor import strides_of
+from toytorch.core.tensor import Tensor, strides_of
 from toytorch.facts import warned
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order
@@ -18,9 +18,6 @@ from toytorch.loops.runtime.jit import address_of
 from toytorch.ops import aten_words
 from toytorch.ops.define import in_own_type
 from toytorch.ops.shaping.view import _expand
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 MANY = 4096  # elements, from which it is worth asking for a kernel
 CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}  # and the dimensions these are for
@@ -134,11 +131,6 @@ def _copy_across(a: Array, src: Array, non_blocking: bool) -> Any:
     return a
 
 
-def _nothing(g: Tensor) -> Any:
-    """What an overwritten value gets: zeros, so that its own history is still walked."""
-    return g.new_zeros(g._array.shape)
-
-
 def _same_place(self: Tensor, src: Any, non_blocking: bool = False) -> bool:
     """Whether a copy would put every element where it is."""
     a, b = self._array, src._array
@@ -154,7 +146,7 @@ copy = in_own_type(
     across="between",
     overlap=_same_place,
     node="CopyBackwards",
-    d_self=_nothing,
+    d_self=lambda g: g.new_zeros(g._array.shape),  # whose own history is still walked
     d_src=lambda g: g,
     names="same",
     doc="Writes the elements of src, cast and broadcast.",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.memory_order import assign, has_channels_last, in_format, kept, row_major
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel, promote
 from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import wrap_dim, wrap_dims
@@ -19,9 +20,6 @@ from toytorch.loops.llvm.builder import BLOCK
 from toytorch.ops import batching, named_dims
 from toytorch.ops.define import in_own_type
 from toytorch.ops.shaping.copies import MANY
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 def _common(xp: ArrayModule, arrays: Sequence[Array]) -> Any:

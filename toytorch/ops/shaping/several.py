@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.no_elements import cut
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
 from toytorch.ops.define import view
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 from toytorch.ops.shaping.slices import _select
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.no_elements import cut, lying
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import general, view
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 def _narrow(xp: ArrayModule, a: Array, dim: int, start: Any, length: int) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.core.arguments import spread
+from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Ints
 from toytorch.facts.size import wrap_dim
@@ -13,10 +14,6 @@ from toytorch.ops.creation import create
 from toytorch.ops.define import in_own_type, public
 from toytorch.ops.shaping import rearrange, several
 from toytorch.ops.shaping.reshape import PLACES, size_of_chunks, tensor_split
-
-if TYPE_CHECKING:
-    from toytorch.core.op import Op
-
 
 # -- splits without the ties between their parts --------------------------------------------------
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends import base, no_elements
 from toytorch.core.memory_order import is_dense, with_layout
+from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.ops import batching
 from toytorch.ops.define import general, view
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 def refuse_endless(size: Shape) -> None:

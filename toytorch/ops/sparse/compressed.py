@@ -29,16 +29,10 @@ from toytorch.ops.sparse.kernels import kernel as coo_kernel
 LAYOUTS = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 
 
-def _construct(
-    xp: ArrayModule, ends: Array, places: Array, values: Array, size: Shape, layout: layout_class
-) -> CompressedArray:
-    return CompressedArray(ends, places, values, size, layout)
-
-
 construct: Op = define(
     "_sparse_compressed_tensor(Tensor compressed_indices, Tensor plain_indices, Tensor values, "
     "int[] size, Layout layout) -> Tensor",
-    _construct,
+    lambda xp, *parts: CompressedArray(*parts),
     kind="layout",
     forms="",
     upcast=False,

@@ -16,23 +16,17 @@ from toytorch.backends.sparse import SparseArray, unsupported
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import sparse_coo, strided
-from toytorch.facts.hints import Array, ArrayModule, DType, Layout, Shape, Sizes
+from toytorch.facts.hints import Array, ArrayModule, DType, Layout, Sizes
 from toytorch.ops.define import define, in_own_type
 from toytorch.ops.sparse.kernels import kernel, look_up, need_sparse
 
 # -- records --------------------------------------------------------------------------------------
 
 
-def _construct(
-    xp: ArrayModule, indices: Array, values: Array, size: Shape, coalesced: bool | None
-) -> SparseArray:
-    return SparseArray(indices, values, size, coalesced)
-
-
 construct: Op = define(
     "_sparse_coo_tensor(Tensor indices, Tensor values, int[] size, bool? is_coalesced=None) "
     "-> Tensor",
-    _construct,
+    lambda xp, *parts: SparseArray(*parts),
     kind="layout",
     forms="",
     upcast=False,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from toytorch.backends.sparse import SparseArray, xp_of
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.sparse.kernels import is_sparse, kernel, need_sparse
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 @kernel("t")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.backends.sparse import SparseArray, unsupported, xp_of
-from toytorch.core.tensor import wrap
+from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.write import refuse_leaf
+from toytorch.facts.hints import Array, Scalar
 from toytorch.ops.define import takes_words
 from toytorch.ops.sparse.products import times_dense
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-    from toytorch.facts.hints import Array, Scalar
-
 
 ASKED = object()  # the default of what only a longer form of a call has
 

@@ -7,9 +7,10 @@ which is dense; `torch.sparse.mm` only the part at its entries, from `_sampled_m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.backends.sparse import SparseArray, sum_runs, xp_of
+from toytorch.core.tensor import Tensor
 from toytorch.facts.device import strided
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
@@ -18,10 +19,6 @@ from toytorch.ops.define import internal
 from toytorch.ops.linalg.matmul import addmm, check_factors, check_stacks, scaled
 from toytorch.ops.sparse.kernels import is_sparse, kernel, need_sparse
 from toytorch.ops.sparse.layout import joined
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 CROWDED = 8  # with more than 1 entry in so many places, the dense product is faster
 
@@ -69,10 +66,6 @@ def times_dense(a: SparseArray, b: Any) -> Any:
     return made
 
 
-def _turned(a: SparseArray) -> SparseArray:
-    return SparseArray(a.indices[::-1], a.values, a.shape[::-1])
-
-
 def product(a: Any, b: Any) -> Any:
     """The product of two matrices, of which one at least is sparse."""
     _check(a, b)
@@ -80,7 +73,7 @@ def product(a: Any, b: Any) -> Any:
         return times_sparse(a, b)
     if is_sparse(a):
         return times_dense(a, b)
-    return times_dense(_turned(b), a.T).T
+    return times_dense(SparseArray(b.indices[::-1], b.values, b.shape[::-1]), a.T).T
 
 
 def times_sparse(a: SparseArray, b: SparseArray) -> SparseArray:

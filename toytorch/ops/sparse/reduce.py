@@ -66,8 +66,7 @@ def sum_dims(a: SparseArray, dims: tuple[int, ...], kind: np.dtype[Any] | None =
     shape = [m for d, m in enumerate(a.shape) if d not in over]
     if len(kept) == n:
         return SparseArray(a.indices, values, shape, a.coalesced)
-    made = SparseArray(a.indices[kept], values, shape, None).coalesce()
-    return made
+    return SparseArray(a.indices[kept], values, shape, None).coalesce()
 
 
 def spread_dims(g: Any, a: SparseArray, dims: tuple[int, ...]) -> SparseArray:

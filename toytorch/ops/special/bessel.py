@@ -6,16 +6,13 @@ numbers (`of_numbers`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.ops.define import of_floats
 from toytorch.ops.elementwise.operand_checks import numbers, one_tensor
 from toytorch.ops.special.error_gamma import by_number
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 # -- modified functions I -------------------------------------------------------------------------
 

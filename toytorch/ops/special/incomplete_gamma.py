@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.core.op import Op
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops.define import of_floats, public
 from toytorch.ops.elementwise.operand_checks import number_place, numbers, one_tensor, only_floats
 from toytorch.ops.special.error_gamma import by_number
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 # -- incomplete gamma functions -------------------------------------------------------------------
 

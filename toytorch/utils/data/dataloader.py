@@ -9,9 +9,10 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.context import BaseContext
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from toytorch.backends import base
+from toytorch.core.random import Generator
 from toytorch.facts import state, warned
 from toytorch.facts.hints import Fn
 from toytorch.utils.data.collate import default_collate, default_convert
@@ -20,9 +21,6 @@ from toytorch.utils.data.fetch import Recipe
 from toytorch.utils.data.pool import Pool, batches
 from toytorch.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, any_seed
 from toytorch.utils.data.worker import Failure
-
-if TYPE_CHECKING:
-    from toytorch.core.random import Generator
 
 Pass = TypeVar("Pass", bound="_BaseDataLoaderIter")
 

@@ -6,13 +6,16 @@ import bisect
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.core.random import Generator
 from toytorch.core.tensor import Tensor
 from toytorch.ops.creation.random import randperm
 
-if TYPE_CHECKING:
-    from toytorch.core.random import Generator
+__all__ = [
+    "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset",
+    "TensorDataset", "random_split",
+]  # fmt: skip
 
 
 class Dataset:

@@ -12,6 +12,11 @@ from toytorch.ops.creation.from_data import as_tensor
 from toytorch.ops.creation.random import randint, randperm
 from toytorch.ops.creation.random_of import multinomial
 
+__all__ = [
+    "BatchSampler", "DistributedSampler", "RandomSampler", "Sampler", "SequentialSampler",
+    "SubsetRandomSampler", "WeightedRandomSampler",
+]  # fmt: skip
+
 DRAWN = 32  # numbers drawn at a time, with replacement
 
 

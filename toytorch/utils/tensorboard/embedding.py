@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array
 from toytorch.utils.tensorboard import images
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 def put(path: str, content: bytes) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, Sizes
 from toytorch.utils.tensorboard import images
 from toytorch.utils.tensorboard.protos import proto
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 def value(tag: str, plugin: str = "", content: bytes = b"", **fields: object) -> Any:

@@ -8,16 +8,14 @@ import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array
 from toytorch.utils.tensorboard import embedding, graph, hparams, images, summaries
 from toytorch.utils.tensorboard.protos import event_writer, proto
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
 
 
 class FileWriter:

@@ -5,33 +5,9 @@
 
 from toytorch.facts.package import show as _show
 from toytorch.vision.transforms import functional
-from toytorch.vision.transforms.chains import (
-    Compose,
-    Lambda,
-    RandomApply,
-    RandomChoice,
-    RandomOrder,
-)
+from toytorch.vision.transforms.chains import *
 from toytorch.vision.transforms.functional import InterpolationMode
-from toytorch.vision.transforms.geometry import (
-    CenterCrop,
-    Pad,
-    RandomAffine,
-    RandomCrop,
-    RandomHorizontalFlip,
-    RandomResizedCrop,
-    RandomRotation,
-    RandomVerticalFlip,
-    Resize,
-)
-from toytorch.vision.transforms.values import (
-    ColorJitter,
-    ConvertImageDtype,
-    Grayscale,
-    Normalize,
-    PILToTensor,
-    RandomErasing,
-    ToTensor,
-)
+from toytorch.vision.transforms.geometry import *
+from toytorch.vision.transforms.values import *
 
 _show(globals(), "functional")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array
 from toytorch.nn.modules.module import Module
 from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.creation.random import rand, randint, randperm
 from toytorch.ops.creation.random_of import multinomial
 
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
+__all__ = ["Compose", "Lambda", "RandomApply", "RandomChoice", "RandomOrder"]
 
 Transform = Callable[[Any], Any]
 

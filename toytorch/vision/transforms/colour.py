@@ -22,15 +22,10 @@ def _channels(img: Tensor | Array, allowed: tuple[int, ...]) -> int:
     return channels
 
 
-def _bound(img: Tensor) -> float:
-    """The value of white."""
-    return 1.0 if img.is_floating_point() else 255.0
-
-
 def _blend(one: Tensor, other: Any, ratio: float) -> Tensor:
     """ratio·one + (1 - ratio)·other, kept between black and white."""
     mixed = ratio * one + (1.0 - ratio) * other
-    return mixed.clamp(0, _bound(one)).to(one.dtype)
+    return mixed.clamp(0, 1.0 if one.is_floating_point() else 255.0).to(one.dtype)
 
 
 def _positive(name: str, factor: float) -> None:

@@ -15,6 +15,11 @@ from toytorch.vision.transforms import functional as F
 from toytorch.vision.transforms.functional import InterpolationMode
 from toytorch.vision.transforms.values import uniform
 
+__all__ = [
+    "CenterCrop", "Pad", "RandomAffine", "RandomCrop", "RandomHorizontalFlip", "RandomResizedCrop",
+    "RandomRotation", "RandomVerticalFlip", "Resize",
+]  # fmt: skip
+
 
 def _pair(size: Ints) -> tuple[int, int]:
     if isinstance(size, int):

@@ -16,6 +16,11 @@ from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.creation.random import rand, randint, randn, randperm
 from toytorch.vision.transforms import functional as F
 
+__all__ = [
+    "ColorJitter", "ConvertImageDtype", "Grayscale", "Normalize", "PILToTensor", "RandomErasing",
+    "ToTensor",
+]  # fmt: skip
+
 
 def uniform(low: float, high: float) -> float:
     """A number between low and high, from the default generator."""

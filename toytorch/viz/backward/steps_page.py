@@ -12,8 +12,10 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.core.tensor import Tensor
+from toytorch.facts.parts import of_part
 from toytorch.viz.backward.steps_picture import MARGIN, Animation, animation
 from toytorch.viz.backward.steps_record import record
 from toytorch.viz.draw import palette, png, svg
@@ -23,10 +25,6 @@ from toytorch.viz.draw.scene import Scene, Shape, Text
 from toytorch.viz.draw.text import clean, width
 from toytorch.viz.graph.graph_read import named
 from toytorch.viz.graph.graph_walk import root_of
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 _BUTTONS = (
     ("first", "« First", "first step (Home)"),
@@ -111,10 +109,7 @@ class BackwardSteps:
     def __repr__(self) -> str:
         return self._summary
 
-    @property
-    def captions(self) -> list[str]:
-        """What is said about each step, in words."""
-        return self._animation.captions
+    captions = of_part("_animation.captions", "What is said about each step, in words.")
 
     @property
     def html(self) -> str:

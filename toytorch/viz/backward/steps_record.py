@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.autograd.engine import Engine, default
+from toytorch.core.tensor import Tensor
 from toytorch.facts.node import Node
 from toytorch.viz.draw.text import number
 from toytorch.viz.graph.graph_read import shape_text
 from toytorch.viz.graph.graph_walk import Walked, walk
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 _FEW = 4  # gradients of up to so many elements are written out
 

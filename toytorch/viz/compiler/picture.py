@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from toytorch.jit.ir import Graph, Node, Value
-from toytorch.viz.compiler.read import (
-    compiled,
-    line_of,
-    name_of,
-    operand,
-    shape_text,
-)
+from toytorch.viz.compiler.read import compiled, line_of, name_of, operand, shape_text
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.boxes import PLAIN, Box, Look, Row, arrow, legend, moved, tinted
 from toytorch.viz.draw.layout import layered

@@ -24,16 +24,15 @@ def source(boxes: Sequence[Box], edges: Sequence[tuple[int, int]]) -> str:
     lines.append('  node [shape=box, fixedsize=true, fontname="Helvetica", fontsize=10];')
     for number, box in enumerate(boxes):
         rows = [f"{row.name}: {row.value}".rstrip(": ") for row in box.rows]
-        label = "\\n".join(_quoted(line) for line in (box.title, *box.lines, *rows))
+        label = "\\n".join(
+            clean(line).replace("\\", "\\\\").replace('"', '\\"')
+            for line in (box.title, *box.lines, *rows)
+        )
         style = ", style=rounded" if box.round else ""
         w, h = box.w / _INCH, box.h / _INCH
         lines.append(f'  n{number} [label="{label}", width={w:.3f}, height={h:.3f}{style}];')
     lines += [f"  n{upper} -> n{lower};" for upper, lower in edges]
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def _quoted(text: str) -> str:
-    return clean(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def layout(boxes: Sequence[Box], edges: Sequence[tuple[int, int]]) -> Layout:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import DType
 from toytorch.facts.node import Node
 from toytorch.viz.draw.boxes import Row
 from toytorch.viz.graph.graph_walk import Vertex, ranks, summarise, walk
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 _ROWS = 6  # saved values shown for one node
 

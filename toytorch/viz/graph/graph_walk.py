@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from toytorch.core.tensor import Tensor
 from toytorch.facts.node import Node
 from toytorch.viz.draw.boxes import Row
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 _RUN = 8  # a stretch of at least so many nodes in single file may be drawn as one
 _ENDS = 2  # how many nodes at either end of such a stretch are still shown

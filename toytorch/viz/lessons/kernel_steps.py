@@ -142,7 +142,7 @@ class _Drawing:
             new = (
                 before is None
                 or not before[1][row, column]
-                or differs(value, before[0][row, column])
+                or bool(changed(np.asarray(value), np.asarray(before[0][row, column])))
             )
             fill = palette.BOX if written else shade(value, values[known])
             states.append((short(value.item()), fill, new))
@@ -204,11 +204,6 @@ def changed(values: Array, old: Array) -> Array:
     if values.dtype.kind == "f":
         found &= ~(np.isnan(values) & np.isnan(old))
     return found
-
-
-def differs(value: Array, old: Array) -> bool:
-    """Whether one value is another than before."""
-    return bool(changed(np.asarray(value), np.asarray(old)))
 
 
 def shade(value: Array, all_values: Array) -> str:

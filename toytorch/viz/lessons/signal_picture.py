@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toytorch.autograd.modes import no_grad
+from toytorch.core.tensor import Tensor
 from toytorch.nn import Module
 from toytorch.viz.backward.steps_page import BackwardSteps
 from toytorch.viz.backward.steps_picture import MARGIN, Animation
@@ -14,10 +15,6 @@ from toytorch.viz.draw import palette
 from toytorch.viz.draw.axes import Panel
 from toytorch.viz.draw.scene import Command, Path, Point, Scene, Text, When, remark
 from toytorch.viz.draw.text import shorten
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 _WIDE, _HIGH, _LOW, _GAP = 232.0, 120.0, 92.0, 22.0
 _BINS = 36

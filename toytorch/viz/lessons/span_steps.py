@@ -114,7 +114,8 @@ def _scene(events: list[Event], moments: list[Moment]) -> Scene:
         for number, event in enumerate(events):
             x = MARGIN + (event.start - first) * scale
             if event.start > moment.now or (
-                event.start == moment.now and frame < _began(moments, number)
+                event.start == moment.now
+                and not any(number in moment.open for moment in moments[: frame + 1])
             ):
                 continue
             end = moment.now if number in moment.open else event.end
@@ -141,11 +142,6 @@ def _scene(events: list[Event], moments: list[Moment]) -> Scene:
         frames.frame(frame, shown)
     scene.add(*frames.end(len(moments) - 1))
     return scene
-
-
-def _began(moments: list[Moment], number: int) -> int:
-    """The step at which a call begins."""
-    return next(frame for frame, moment in enumerate(moments) if number in moment.open)
 
 
 def _call(name: str, box: tuple[float, float, float], hue: palette.Hue, inner: bool) -> list[Shape]:

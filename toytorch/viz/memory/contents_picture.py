@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from toytorch.core.tensor import Tensor
 from toytorch.viz.draw import palette
 from toytorch.viz.draw.measures import size
 from toytorch.viz.draw.picture import Picture
 from toytorch.viz.draw.scene import Rect, Scene, Text, heading, remark
 from toytorch.viz.draw.text import clean, shorten, width
-
-if TYPE_CHECKING:
-    from toytorch.core.tensor import Tensor
-
 
 MARGIN, ROW, BAR, LABEL = 22.0, 24.0, 260.0, 300.0
 HUES = (palette.BLUE, palette.PURPLE, palette.AMBER, palette.GREEN, palette.RED, palette.SKY)
