@@ -93,6 +93,11 @@ def _functions() -> Iterator[tuple[str, str, Any]]:
                 continue
             if name in METHODS if space is Tensor else name in IGNORED or name[:1] == "_":
                 continue
+            if value in (
+                handle_torch_function,
+                has_torch_function,
+            ):  # `import torch` shows them there
+                continue
             yield where, name, value
 
 

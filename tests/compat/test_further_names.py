@@ -266,3 +266,25 @@ def test_names_that_files_import(tmp_path: Path) -> None:
     for runner in ([], ["-m", "toytorch"]):
         made = subprocess.run([sys.executable, *runner, str(path)], capture_output=True, text=True)
         assert (made.stdout, made.returncode) == ("False\n", 0), made.stderr
+
+
+def test_functions_shown_beside_others_are_not_asked() -> None:
+    """Once a subclass has appeared, all functions ask it; those who do the asking must not."""
+    program = """
+import toytorch.alias
+toytorch.alias.install()
+import torch
+from torch.nn.functional import handle_torch_function, has_torch_function
+class Own(torch.Tensor): pass
+x = torch.ones(2).as_subclass(Own)
+print(type(torch.relu(x)).__name__, has_torch_function((x,)), x.detach().sum().item())
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert found.stdout == "Own True 2.0\n"

@@ -339,14 +339,13 @@ def _form(name: str) -> Callable[..., None]:
 def _of_functional() -> dict[str, Any]:
     """Names of `torch.nn.functional`, which copies of PyTorch's attention and losses call."""
     from toytorch import overrides  # loaded with the module
-    from toytorch.compat._jit_internal import boolean_dispatch
     from toytorch.nn import _reduction
     from toytorch.nn.functional import attention as a
     from toytorch.nn.functional.normalize import _verify_batch_size
     from toytorch.nn.modules.utils import _pair, _single, _triple
 
     found = (
-        overrides.handle_torch_function, overrides.has_torch_function, boolean_dispatch,
+        overrides.handle_torch_function, overrides.has_torch_function,
         a._canonical_mask, a._in_projection, a._in_projection_packed, a._mha_shape_check,
         a._none_or_dtype, _pair, _single, _triple, _verify_batch_size,
     )  # fmt: skip

@@ -45,7 +45,7 @@ def _result_class(name: str, fields: tuple[str, ...]) -> type:
 
 def return_type(
     name: str,
-    results: Sequence[Tensor],
+    results: Sequence[Tensor | Sequence[Tensor]],
     fields: tuple[str, ...] = VALUES_AND_INDICES,
     *,
     out: Any = None,

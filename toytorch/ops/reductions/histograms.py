@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,9 +16,7 @@ from toytorch.facts import state
 from toytorch.facts.hints import Array, Sizes
 from toytorch.ops.creation import create
 from toytorch.ops.define import public, watched
-from toytorch.ops.named_results import result_class
-
-Histogramdd = namedtuple("Histogramdd", ["hist", "bin_edges"])
+from toytorch.ops.named_results import result_class, return_type
 
 
 def _need_floats(name: str, input: Tensor) -> None:
@@ -262,7 +259,7 @@ def histogramdd(
     else:
         underive("aten::_histogramdd_from_bin_tensors", [input, *bins, weight], hist)
     shown = tuple(n if isinstance(n, Tensor) else e for n, e in zip(bins, edges))
-    return Histogramdd(hist, shown)
+    return return_type("histogramdd", (hist, shown), ("hist", "bin_edges"))
 
 
 def _of_many(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -16,7 +17,12 @@ from toytorch.ops.creation.random import rand, randint
 
 Parameters: TypeAlias = dict[str, Any]
 TRIES = 1000
-KINDS = ["uniform", "loguniform"]
+
+
+class Distribution(enum.Enum):
+    """What numbers between two bounds are drawn from, by name."""
+
+    uniform, loguniform = range(2)
 
 
 class FuzzedParameter:
@@ -44,7 +50,7 @@ class FuzzedParameter:
                     raise AssertionError(
                         f"When passing a custom distribution, '{bound}' must be None"
                     )
-        elif distribution not in KINDS:
+        elif distribution not in Distribution.__members__:
             raise AssertionError(f"Unknown distribution: {distribution}")
         self.name, self.strict = name, strict
         self._low, self._high, self._distribution = minval, maxval, distribution
@@ -56,7 +62,7 @@ class FuzzedParameter:
             return list(self._distribution)[state.choice(np.arange(len(shares)), p=shares)]
         low: Any = self._low
         high: Any = self._high
-        if self._distribution == KINDS[1]:
+        if self._distribution == Distribution.loguniform.name:
             drawn = int(2 ** state.uniform(low=np.log2(low), high=np.log2(high)))
             return min(max(drawn, low), high)
         if isinstance(low, int) and isinstance(high, int):
