@@ -375,3 +375,21 @@ def test_transformer_masks() -> None:
                 stack(x, src_key_padding_mask=hidden)]  # fmt: skip
 
     both(run)
+
+
+def test_words_of_a_header_reach_the_base_that_takes_them() -> None:
+    class Tagged:
+        tag = ""
+
+        def __init_subclass__(cls, label: str = "", **more: object) -> None:
+            super().__init_subclass__(**more)
+            cls.tag = label
+
+    for m in (tt, torch):
+
+        class Own(m.nn.Conv2d, Tagged, label="x"):
+            pass
+
+        assert Own.tag == "x" and Own(1, 1, 1).kernel_size == (1, 1)
+        with pytest.raises(TypeError, match="takes no keyword arguments"):
+            type("Wrong", (m.nn.Conv2d,), {}, nothing=1)

@@ -38,11 +38,10 @@ class Stated:
     """
 
     def __init_subclass__(cls, **stated: object) -> None:
-        for name, value in stated.items():
-            if not hasattr(cls, name):
-                raise TypeError(
-                    f"{cls.__name__} has no attribute {name!r} that its header could state"
-                )
+        others = {name: value for name, value in stated.items() if not hasattr(cls, name)}
+        super().__init_subclass__(**others)  # of another base, or refused
+        for name in stated.keys() - others.keys():
+            value = stated[name]
             setattr(cls, name, staticmethod(value) if isinstance(value, FunctionType) else value)
 
 
