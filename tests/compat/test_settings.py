@@ -220,7 +220,6 @@ def test_where_downloads_would_be_kept(tmp_path: Any) -> None:
         "package",
         "quantize_per_tensor",
         "cudnn_convolution",
-        "lobpcg",
         "int4",
     ],
 )

@@ -72,7 +72,9 @@ def families() -> list[str]:
     """The first words of what kernels say they are, once for each file that has one."""
     found: list[str] = []
     for file in (Path(toytorch.__file__).parent / "kernels").rglob("*.py"):
-        said = re.findall(r'(?:Call\(|addresses\(|what =)\s*f?"(\w+)', file.read_text("utf-8"))
+        said = re.findall(
+            r'(?:Call\(|addresses\(|what =|family=)\s*f?"(\w+)', file.read_text("utf-8")
+        )
         found += set(said)
     return found
 

@@ -174,6 +174,7 @@ TAKES: dict[str, Callable[[Any], bool]] = {
     "int[]": lambda v: all_are("int", v) or TAKES["int"](v),
     "float[]": lambda v: all_are("float", v),
     "Tensor[]": lambda v: all_are("Tensor", v),
+    "str[]": lambda v: all_are("str", v),
 }
 TYPED = ("int", "bool", "str")  # types that are asked for before anything is computed
 SAID = {"int[]": "tuple of ints", "float[]": "tuple of floats", "Scalar": "Number"}

@@ -58,7 +58,8 @@ class Recorded:
     def inputs(self, leaves: Sequence[Any]) -> list[Any]:
         """The graph's inputs."""
         found = list(map(leaves.__getitem__, self.given))
-        found.extend(place() for place in self.places)
+        for place in self.places:  # a generator would be a call for each
+            found.append(place())
         return found
 
     def holds(self, leaves: Sequence[Any]) -> bool:

@@ -211,6 +211,7 @@ RETRIED = (TypeError, AttributeError, MemoryError, ValueError)
 NOT_WHOLE = {bool, float, tuple, list, type(None), np.bool_, np.float32, np.float64}
 # The types of the schemas that annotations stand for.
 HINTED = {"builtins.bool": "bool", "Sequence[Tensor]": "Tensor[]"}
+HINTED["Sequence[str]"] = "str[]"  # names of dimensions
 HINTED["float"] = "Scalar"  # which may be complex at first
 SIZES = ("Ints", "Shape", "Sizes", "Sequence[int]", "tuple[int, ...]", "list[int]")
 HINTED.update(dict.fromkeys(SIZES, "int[]"))
@@ -221,7 +222,7 @@ def whole_of(function: Fn, kinds: Collection[str]) -> dict[str, str]:
     own = inspect.unwrap(function)
     hints, code = own.__annotations__, own.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if "int" in kinds else ()
-    return {n: hints[n] for n in names if hints.get(n) in ("int", "int | None")}
+    return {n: hints[n] for n in names if str(hints.get(n)).split(" | ")[0] == "int"}
 
 
 def refuse_wrong(

@@ -271,7 +271,13 @@ class CachingAllocator:
 
     # -- requests -----------------------------------------------------------------------------
 
-    def allocate(self, size: int, stream: int = 0, source: Source = None, pool: int = 0) -> Block:
+    def allocate(
+        self,
+        size: int,
+        stream: int = 0,
+        source: Source = None,
+        pool: int = 0,
+    ) -> Block:
         """A block of at least `size` bytes; else a Shortage."""
         if self.waiting:
             self.look_at_waiting()

@@ -145,7 +145,7 @@ def multinomial(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
     rows = weights.reshape(-1, weights.shape[-1])
-    largest = rows.max(-1, initial=0)
+    largest = rows.max(-1) if rows.size else rows.sum(-1)
     if weights.size and not (weights.min() >= 0 and largest.max() < np.inf):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if not largest.all():

@@ -88,8 +88,10 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @public("flatten", method=True)
-def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Dimensions from start to end as one.
+def flatten(
+    input: Tensor, start_dim: int | str | Sequence[str] = 0, end_dim: int | str = -1
+) -> Tensor:
+    """Dimensions from start to end as one; by names flatten(first, last), or flatten(dims, out_dim).
 
     >>> flatten(Tensor(2, 3, 4), 1).shape
     torch.Size([2, 12])
@@ -98,12 +100,13 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         made = view.quick_view(input, (-1,))
         if made is not None:
             return made
-    if isinstance(start_dim, (list, tuple, str)):
-        if isinstance(start_dim, (list, tuple)):  # flatten(dims, out_dim)
-            return flattened(input, start_dim, end_dim)
-        start_dim, end_dim = input.names.index(start_dim), input.names.index(end_dim)
+    first, last = start_dim, end_dim
+    if isinstance(first, (list, tuple)):
+        return flattened(input, first, str(last))
+    if isinstance(first, str):
+        first, last = input.names.index(first), input.names.index(last)
     n = input._array.ndim
-    first, last = wrap_dim(start_dim, n), wrap_dim(end_dim, n)
+    first, last = wrap_dim(first, n), wrap_dim(last, n)
     if n == 0:
         return convert.reshape(input, 1)
     if first > last:
