@@ -300,15 +300,17 @@ def with_words(
 
     truths = {n for n in known if hint_of(function, n) == "bool" in kinds}
     whole = whole_of(function, kinds)
+    places = [i for i, n in enumerate(known) if n in whole]
 
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Any:
         if whole:
-            for a in (*args, *kwargs.values()) if kwargs else args:
-                if a.__class__ in NOT_WHOLE:
-                    named_args = (*zip(known, args), *kwargs.items())
-                    refuse_wrong(function.__name__, whole, named_args, kinds)
-                    break
+            for i in places:
+                if i < len(args) and args[i].__class__ in NOT_WHOLE:
+                    refuse_wrong(function.__name__, whole, tuple(zip(known, args)), kinds)
+            if kwargs and not whole.keys().isdisjoint(kwargs):
+                named_args = (*zip(known, args), *kwargs.items())
+                refuse_wrong(function.__name__, whole, named_args, kinds)
         if not kwargs:
             try:
                 return function(*args)
@@ -458,6 +460,7 @@ def need_tensor(function: Any, name: str, kinds: Collection[str] = TAKES) -> Any
     )
     named = within is not function
     whole, known = whole_of(function, kinds), inspect.unwrap(function).__code__.co_varnames
+    places = [i for i, n in enumerate(known) if n in whole]
 
     @functools.wraps(function)
     def checked(*args: object, **kwargs: object) -> Any:
@@ -472,11 +475,12 @@ def need_tensor(function: Any, name: str, kinds: Collection[str] = TAKES) -> Any
         if kwargs and named:
             return function(*args, **kwargs)
         if whole:
-            for a in (*args, *kwargs.values()) if kwargs else args:
-                if a.__class__ in NOT_WHOLE:
-                    named_args = (*zip(known, args), *kwargs.items())
-                    refuse_wrong(function.__name__, whole, named_args, kinds)
-                    break
+            for i in places:
+                if i < len(args) and args[i].__class__ in NOT_WHOLE:
+                    refuse_wrong(function.__name__, whole, tuple(zip(known, args)), kinds)
+            if kwargs and not whole.keys().isdisjoint(kwargs):
+                named_args = (*zip(known, args), *kwargs.items())
+                refuse_wrong(function.__name__, whole, named_args, kinds)
         try:
             return within(*args, **kwargs)
         except Exception as error:
