@@ -301,10 +301,11 @@ def with_words(
     truths = {n for n in known if hint_of(function, n) == "bool" in kinds}
     whole = whole_of(function, kinds)
     places = [i for i, n in enumerate(known) if n in whole]
+    first = min(places, default=0)
 
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Any:
-        if whole:
+        if whole and (len(args) > first or kwargs):
             for i in places:
                 if i < len(args) and args[i].__class__ in NOT_WHOLE:
                     refuse_wrong(function.__name__, whole, tuple(zip(known, args)), kinds)
@@ -461,6 +462,7 @@ def need_tensor(function: Any, name: str, kinds: Collection[str] = TAKES) -> Any
     named = within is not function
     whole, known = whole_of(function, kinds), inspect.unwrap(function).__code__.co_varnames
     places = [i for i, n in enumerate(known) if n in whole]
+    first = min(places, default=0)
 
     @functools.wraps(function)
     def checked(*args: object, **kwargs: object) -> Any:
@@ -474,7 +476,7 @@ def need_tensor(function: Any, name: str, kinds: Collection[str] = TAKES) -> Any
             return state.profiler.around(seen_as, args, function, *args, **kwargs)
         if kwargs and named:
             return function(*args, **kwargs)
-        if whole:
+        if whole and (len(args) > first or kwargs):
             for i in places:
                 if i < len(args) and args[i].__class__ in NOT_WHOLE:
                     refuse_wrong(function.__name__, whole, tuple(zip(known, args)), kinds)
