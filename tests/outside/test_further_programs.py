@@ -16,6 +16,16 @@ from tests.outside.test_short_programs import differing, statements
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "matrices that are none, logits of nothing, complex weights": """
+        z = torch.tensor(-0.5, requires_grad=True) * 1
+        z.addmm_(z.clone(), z)
+        p = torch.tensor([-0.0, 0.0, 1.0, 0.5], requires_grad=True)
+        torch.logit(p, 0.0).sum().backward()
+        a = p.grad
+        a = torch.bincount(torch.tensor([0, 1, 1]), torch.tensor([1 + 2j, 2 - 1j, 3.0]))
+        a = torch.special.zeta(float("inf"), torch.tensor([0.5, 1.0, 2.0, -1.0]))
+        a = torch.searchsorted(p.detach(), p.detach(), side="left", right=True)
+    """,
     "what is no integer, no bound or no way to reduce": """
         x = torch.arange(6.0).reshape(2, 3)
         a = torch.chunk(x, True), x.diff(n=1)

@@ -354,7 +354,7 @@ def is_column_major(value: Any) -> bool:
     """Whether a matrix lies in memory column by column, by its strides: PyTorch takes (1, n) for
     one that does if its strides are (1, 1)."""
     a = value._array
-    return bool(a.strides == (a.itemsize, a.itemsize * a.shape[0]))
+    return a.ndim == 2 and bool(a.strides == (a.itemsize, a.itemsize * a.shape[0]))
 
 
 def layout_of(value: Any) -> Any:

@@ -184,7 +184,7 @@ logit = of_floats(
     in_halves=True,
     narrow="eps",
     d_self="""
-        slope = g / (self * (1 - self))
+        slope = g / (abs(self) * (1 - self))
         anywhere = nan if self < 0 or self > 1 else slope
         anywhere if eps is None or eps < 0 else 0 if self < eps or self > 1 - eps else slope
     """,

@@ -378,6 +378,11 @@ def searchsorted(
         raise RuntimeError(
             f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
         )
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while "
+            "right was True"
+        )
     one = not isinstance(input, Tensor) or not input.ndim
     if one and isinstance(sorted_sequence, Tensor) and sorted_sequence.ndim != 1:
         raise RuntimeError(

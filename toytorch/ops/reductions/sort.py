@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.backends.base import attempt, every, some, taken
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.size import wrap_dim
@@ -406,6 +407,9 @@ def _bincount(xp: ArrayModule, a: Array, weights: Any, minlength: int) -> Any:
         raise RuntimeError(ONLY_COUNTS)
     if differ:
         raise RuntimeError("weights should be 1-d and have the same length as input")
+    if weights is not None and weights.dtype.kind == "c":
+        warned.at_call("Casting complex values to real discards the imaginary part")
+        weights = weights.real.astype(np.float64)
     try:
         counts = attempt(xp, "counted", a, minlength) if weights is None else None
         if counts is None:

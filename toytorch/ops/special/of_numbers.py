@@ -385,7 +385,7 @@ def zeta(wide: float, s: float, q: float) -> float:
     if s != s or q != q:
         return math.nan
     if s == math.inf and q > 0:
-        return math.inf if q < 1 else math.nan
+        return math.inf if q < 1 else 1.0 if q == 1 else math.nan
     first = math.pow(q, -s)
     if wide == 1 and q > 0 and first == 0:
         return math.nan  # 0/0, as PyTorch's sum has it
