@@ -241,6 +241,7 @@ ALIAS = Alias()
 def take_names() -> None:
     """Calls the package, its modules and its classes torch, as far as they are there by now."""
     write_so()
+    importlib.import_module(FURTHER)  # before modules are taken in, itself one of them
     NAMES.add(TAKEN)
     version.__version__ = version.compatible
     for module in (torch_version, toytorch):
@@ -262,7 +263,7 @@ def install() -> Any:
     if found is not None and found is not toytorch:
         raise RuntimeError("toytorch cannot take the name torch: PyTorch has been imported already")
     if found is None:
-        importlib.import_module(FURTHER)  # before any module is taken in
+        importlib.import_module(FURTHER)  # before imports take modules in
         sys.meta_path.insert(0, ALIAS)
         take_names()
         if str(STAND_IN) not in sys.path:

@@ -288,3 +288,20 @@ print(type(torch.relu(x)).__name__, has_torch_function((x,)), x.detach().sum().i
         check=True,
     )
     assert found.stdout == "Own True 2.0\n"
+
+
+def test_the_finder_alone_gives_the_name() -> None:
+    """Tools put it before the others, and import nothing else first."""
+    program = """
+import sys
+from toytorch.alias import ALIAS
+sys.meta_path.insert(0, ALIAS)
+import torch
+from torch.optim.optimizer import required
+print(torch.__name__, required)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=Path(__file__).parents[2], capture_output=True,
+        text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert found.stdout == "torch <required parameter>\n"
