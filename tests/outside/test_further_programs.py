@@ -16,6 +16,64 @@ from tests.outside.test_short_programs import differing, statements
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "powers beside complex numbers, and cubes of halves in another order": """
+        z = torch.ones(2, dtype=torch.complex64)
+        a = z.ldexp(torch.tensor(-1.856, dtype=torch.float16))
+        a = z.to(torch.complex128).ldexp(torch.tensor(-1.5)) - 0.5 ** 1.5
+        a = torch.ldexp(torch.tensor(1, dtype=torch.float16), torch.tensor(-1.5).bfloat16())
+        a = z.ldexp(torch.ones(2, dtype=torch.float16))
+        a = torch.ones(1, 1, 2, 1, dtype=torch.bfloat16).expand(2, 2, 2, 3) ** 3
+    """,
+    "what a Kronecker product keeps is not seen to change": """
+        w = torch.ones(2, requires_grad=True)
+        x = torch.ones(1, 2)
+        y = torch.kron(x, w)
+        x.mul_(2)
+        y.sum().backward()
+    """,
+    "a sign without a gradient": """
+        x = torch.tensor([[2.0, 1.0], [0.0, 3.0]], requires_grad=True)
+        s, l = torch.slogdet(x)
+        s.backward()
+        (s + l).backward()
+    """,
+    "what is no type": """
+        x = torch.ones(2)
+        a = x.to(None, dtype=1)
+        a = x.to("cpu", True)
+        a = x.to(dtype="torch.FloatTensor")
+        a = torch.zeros(2, dtype=x)
+        a = x.sum(dtype=1)
+        a = torch.softmax(x, 0, dtype="float32")
+        a = torch.tensor(2, dtype=object)
+        a = x.type("torch.NoTensor")
+        a = x.type("torch.DoubleTensor")
+        a = torch.ones(2, 2, 2, 2).stft(2, 1, 2, x, return_complex=True)
+    """,
+    "a traced function does not use a view that must not be": """
+        v = torch.ones(3, requires_grad=True)
+        w = v.split(1)[-1]
+        with torch.no_grad():
+            v.add_(1)
+        def f1(x0, x1):
+            y1 = x1 + 1
+            return y1
+        f1 = traced(f1, (v, v,))
+        a = f1(v, v)
+        a = f1(w, v)
+        a.sum().backward()
+    """,
+    "which refusal of an index is the first": """
+        x = torch.zeros(2, 1, 3, dtype=torch.bool)
+        x[..., torch.tensor([1, -2]), [0]] = torch.ones(2, 1, 3, dtype=torch.complex64)
+        x[torch.tensor([True, False]), [7]] = torch.ones(2, 2, 3)
+        x[torch.tensor([1, 2]), [7]] = torch.ones(2, 2)
+        y = torch.ones(3, requires_grad=True) * 1
+        z = list(y)[-1]
+        y.neg_()
+        z[::2] += 2
+        z[0]
+    """,
     "matrices that are none, logits of nothing, complex weights": """
         z = torch.tensor(-0.5, requires_grad=True) * 1
         z.addmm_(z.clone(), z)

@@ -288,7 +288,7 @@ def bound(
         given[i] = spread((value,)) if a.is_variadic else value
         if is_dim(a):
             given[i] = as_dim(op, i, value)
-        elif a.type.startswith("dtype") and isinstance(value, type):
+        elif a.type.startswith("dtype") and value is not None:
             asked: Any = value
             given[i] = as_dtype(asked)
         elif a.type.rstrip("?") in ("float", "Scalar"):

@@ -250,6 +250,7 @@ def compute_pointwise(
         result = None
         if reduced and op.halves:
             result = base.attempt(xp, op.halves, own, *arrays)
+            result = result if result is None else in_order(op, result, lying)
         if result is None:
             result = run_pointwise(op, xp, args, arrays, lying, target, work)
     except TypeError as error:

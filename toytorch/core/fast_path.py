@@ -325,6 +325,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "as_typed": arguments.as_typed,
         "whole": fast_whole.unary if len(op.tensor_at) == 1 else fast_whole.binary,
         "as_dtype": as_dtype,
+        "dtype": types.dtype,
         "view_of": views.view_of,
         "made_view": views.made_view,
         "plain": views.plain,

@@ -99,7 +99,10 @@ def general(op: Op, names: dict[str, Any]) -> str:
                 f"        {name} = as_dim(op, {i}, {name})\n"
             )
         elif a.type.startswith("dtype"):
-            checks.append(f"    if {name}.__class__ is type:\n        {name} = as_dtype({name})\n")
+            checks.append(
+                f"    if {name} is not None and {name}.__class__ is not dtype:\n"
+                f"        {name} = as_dtype({name})\n"
+            )
         elif a.type.rstrip("?") in ("float", "Scalar"):
             checks.append(
                 f"    if {name}.__class__ is not float and {name}.__class__ is not int{some}:\n"

@@ -760,7 +760,7 @@ class Tensor:
         """The legacy type name ("torch.FloatTensor"), or a cast where a type is given."""
         if dtype is not None:
             name = dtype if isinstance(dtype, str) else getattr(dtype, "__module__", "")
-            found = as_dtype(dtype)
+            found = as_type(dtype)
             if isinstance(dtype, types.dtype) or not name.startswith("torch"):
                 return self.to(found)
             where = "cuda" if name.startswith("torch.cuda") else "cpu"  # an older class of tensors
@@ -1055,16 +1055,21 @@ def like(source: Tensor, array: Any) -> Any:
 
 
 def as_dtype(value: DType) -> dtype:
-    """A dtype from a dtype, a Python type or a legacy name like "torch.FloatTensor"."""
+    """A dtype from a dtype or a Python type."""
     if isinstance(value, dtype):
         return value
-    if value in (float, int, bool, complex):
+    if value.__class__ is type and value in (float, int, bool, complex):
         return {
             float: types.float64,
             int: types.int64,
             bool: types.bool,
             complex: types.complex128,
         }[value]
+    raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(value).__name__}")
+
+
+def as_type(value: DType) -> dtype:
+    """`as_dtype`, or the type of a legacy name like "torch.FloatTensor" or of its class."""
     if isinstance(value, str):
         name = value.rsplit(".", 1)[-1].removesuffix("Tensor")
         for d in types.STORED:
@@ -1073,4 +1078,7 @@ def as_dtype(value: DType) -> dtype:
     found = getattr(value, "dtype", None)
     if isinstance(found, dtype):
         return found
-    raise ValueError(f"invalid type: '{value}'")
+    try:
+        return as_dtype(value)
+    except TypeError:
+        raise ValueError(f"invalid type: '{value}'") from None

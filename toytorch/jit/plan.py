@@ -238,7 +238,10 @@ class Plan:
         """Gives the results their history: one node for the whole function."""
         node: Any = new(DifferentiableGraphBackward)
         node.plan, node.inputs, node.random = self, list(inputs), place
-        node.edges = tuple(inputs[i]._grad_edge or inputs[i] for i in self.joint.wanted)
+        node.edges = tuple(  # what is not used may be a view that must not be
+            (inputs[i]._grad_edge or inputs[i]) if given else None
+            for i, given in zip(self.joint.wanted, self.joint.given)
+        )
         node.seq = next(sequence)
         saved: list[Any] = []
         versions: list[Any] = []

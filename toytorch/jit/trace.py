@@ -243,7 +243,9 @@ def copy_of(item: object) -> Any:
         made = copied(item)
     else:
         made = item.detach().clone().requires_grad_(item._requires_grad)
-    return made if item.is_leaf or not state.local.grad else alias_of(made)  # as that lies
+    return (
+        made if item._grad_edge is None or not state.local.grad else alias_of(made)
+    )  # as that lies
 
 
 def is_part(item: Tensor) -> bool:
@@ -262,7 +264,7 @@ def copy_with_memory(item: object) -> Any:
         item.dtype,
     )
     made._requires_grad = item._requires_grad
-    return made if item.is_leaf or not state.local.grad else alias_of(made)
+    return made if item._grad_edge is None or not state.local.grad else alias_of(made)
 
 
 @contextlib.contextmanager

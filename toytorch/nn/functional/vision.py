@@ -60,13 +60,7 @@ def pad(input: Tensor, pad: Shape, mode: str = "constant", value: float | None =
         return counted(made, 1 + sum(p > 0 for p in pads))
     kinds = {"reflect": borders.REFLECT, "replicate": borders.REPLICATE}
     if not 1 <= n <= 3 or input.ndim not in (n + 1, n + 2):
-        raise NotImplementedError(
-            f"Padding size {len(pads)} is not supported for {input.ndim}D input tensor.\n"
-            "Supported combinations for non-constant padding:\n"
-            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
-            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
-            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
-        )
+        raise NotImplementedError(borders.UNPADDED.format(len(pads), input.ndim))
     return kinds[mode][n - 1].function(input, pads)
 
 

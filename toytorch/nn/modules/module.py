@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from toytorch.autograd.modes import no_grad
 from toytorch.core import swap
-from toytorch.core.tensor import Tensor, as_dtype
+from toytorch.core.tensor import Tensor, as_dtype, as_type
 from toytorch.facts import warned
 from toytorch.facts.device import device as device_class
 from toytorch.facts.device import memory_format as memory_format_class
@@ -346,7 +346,7 @@ class Module(Stateful):
 
     def type(self: T, dst_type: Any) -> T:
         """State in another type."""
-        target = as_dtype(dst_type)
+        target = as_type(dst_type)
         return self._apply(lambda t: t.to(dtype=target))
 
     def share_memory(self: T) -> T:

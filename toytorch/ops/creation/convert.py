@@ -92,6 +92,8 @@ def to(
     first = args[0].__class__ if args else None
     if first in NUMBERS and (args[1].__class__ is bool if args[1:] else first is not int):
         args = (NUMBERS[first], *args[1:])  # a number stands for the type of numbers
+    if args[1:] and isinstance(args[0], (str, device_class)) and args[1] is not None:
+        as_dtype(args[1])  # type: ignore[arg-type]  # which may be anything, and is looked at here
     flags = [value for value in args if isinstance(value, bool)]
     if flags:  # by position, first non_blocking, then copy
         non_blocking, copy = flags[0], (*flags, copy)[1]

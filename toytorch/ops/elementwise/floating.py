@@ -71,20 +71,20 @@ frexp = general(
 public_with_names(frexp)
 
 
-def _as_exponent(x: Tensor, other: Tensor) -> Tensor:
-    """`other`, where it is whole numbers, in the floating type of x; complex beside complex numbers."""
-    if x.dtype.is_complex and other.dtype.rank == 2:
-        if (
-            other.dtype is types.float16
-        ):  # PyTorch has no power of complex halves: its class and words
-            raise NotImplementedError("\"pow\" not implemented for 'ComplexHalf'")
-        return other.to(other.dtype.to_complex())
-    whole = other.dtype.rank < 2 <= x.dtype.rank
-    if whole and other.dtype is types.bool and not x.dtype.is_complex:
-        broadcast_pair(x.shape, other.shape)
-        # PyTorch's refusal, in its words.
-        raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
-    return other.to(x.dtype.to_real()) if whole else other
+def _power(x: Tensor, other: Tensor) -> Tensor:
+    """2ᵒᵗʰᵉʳ as `ldexp` multiplies x by it: of whole numbers in the floating type of x."""
+    if other.dtype.rank < 2 <= x.dtype.rank:
+        if other.dtype is types.bool and not x.dtype.is_complex:
+            broadcast_pair(x.shape, other.shape)
+            # PyTorch's refusal, in its words.
+            raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
+        return elementwise.pow.function(2.0, other.to(x.dtype.to_real()))
+    if x.dtype.is_complex and other.dtype is types.float16 and other.ndim:
+        # PyTorch has no power of complex halves: its class and words
+        raise NotImplementedError("\"pow\" not implemented for 'ComplexHalf'")
+    plain = x.dtype.rank < 2 or x.dtype is types.float32
+    base: Any = 2.0 if plain else other.new_full((), 2.0, dtype=x.dtype)  # a tensor's type counts
+    return elementwise.pow.function(base, other)
 
 
 @public("ldexp", method=True)
@@ -96,15 +96,13 @@ def ldexp(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """
     if not isinstance(other, Tensor):
         raise wrong_argument("ldexp", "other", 2, "Tensor", other)
-    power: Any = elementwise.pow.function(2.0, _as_exponent(input, other)).contiguous()
-    return elementwise.mul.function(input, power, out=out)
+    return elementwise.mul.function(input, _power(input, other).contiguous(), out=out)
 
 
 @public(method=True)
 def ldexp_(self: Tensor, other: Any) -> Tensor:
     """In-place form of `ldexp`."""
-    power: Any = elementwise.pow.function(2.0, _as_exponent(self, other))
-    return write.inplace(elementwise.mul, (self, power))
+    return write.inplace(elementwise.mul, (self, _power(self, other)))
 
 
 def _need_one_type(common: DType, args: Sequence[Any]) -> None:

@@ -203,21 +203,18 @@ def _index_put(
         values = values.reshape(()).astype(a.dtype, copy=False)  # as masked_fill would
     if not plain or accumulate or not all(map(names_few, arrays)):  # else NumPy asks, then writes
         try:
-            arrays = list(_check_bounds(a, arrays))
-        except IndexError:
-            if a.size:  # else there is no place to ask for a type
-                _need_same_type(a, values)
-            raise
-        try:
             np.broadcast_shapes(*(i.shape for i in arrays if i is not None))
         except ValueError:
             raise_index("indexing arrays", arrays)
-    if values.dtype != a.dtype or not values.size:  # NumPy takes any nothing for nothing
-        found = a[full_places(arrays)].shape
         try:
-            np.broadcast_to(np.empty(values.shape, bool), found)
-        except ValueError:
-            raise mismatch(values, found) from None
+            arrays = list(_check_bounds(a, arrays))
+        except IndexError:
+            if a.size:  # else there is no place to ask for a type
+                _need_fit(a, arrays, values)
+                _need_same_type(a, values)
+            raise
+    if values.dtype != a.dtype or not values.size:  # NumPy takes any nothing for nothing
+        _need_fit(a, arrays, values)
     _need_same_type(a, values)
     result = a if into else copied(a)
     places = full_places(arrays)
@@ -227,17 +224,9 @@ def _index_put(
         elif not _added_slices(xp, result, arrays, values):
             add_at(xp, result, places, values)
     except (IndexError, ValueError) as error:
+        _need_fit(a, arrays, values)
         _check_bounds(a, arrays)
         raise_index(error, arrays)
-        words = (
-            "could not be broadcast",
-            "could not broadcast",
-            "shape mismatch",
-            "not broadcastable",
-            "with a sequence",
-        )
-        if any(said in str(error) for said in words):
-            raise mismatch(values, a[places].shape) from None
         raise
     return result
 
@@ -266,6 +255,19 @@ def _need_same_type(a: Array, values: Array) -> None:
             f"Index put requires the source and destination dtypes match, got {type_name(a)} for "
             f"the destination and {type_name(values)} for the source."
         )
+
+
+def _need_fit(a: Array, indices: Sequence[Array | None], values: Array) -> None:
+    """Refuses values that do not fit where indices point, which need not be in bounds yet."""
+    places = (i if i is None or i.dtype == np.bool_ else np.zeros_like(i) for i in indices)
+    try:
+        found = a[full_places(list(places))].shape
+    except (IndexError, ValueError):
+        return  # which is said elsewhere
+    try:
+        np.broadcast_to(np.empty(values.shape, bool), found)
+    except ValueError:
+        raise mismatch(values, found) from None
 
 
 def mismatch(values: Array, found: tuple[int, ...]) -> RuntimeError:

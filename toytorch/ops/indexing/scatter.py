@@ -154,7 +154,8 @@ def _full_indices(x: Tensor, indices: Any, values: Tensor) -> list[Any]:
         and values.ndim > rank
         and not (len(masks) == 1 and fills(values, masks[0]))
     ):
-        shape = x[tuple(_slices(found))].shape
+        anywhere: list[Any] = [i if i is None else i.new_zeros(i.shape) for i in found]  # in bounds
+        shape = x[tuple(_slices(anywhere))].shape
         raise indexed.mismatch(values._array, tuple(shape))
     return found
 

@@ -156,6 +156,7 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
                 "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
             )
         if ndim == 0 and any(isinstance(p, slice) for p in parts):
+            bool(x._grad_edge)  # a view that is not to be used any more is refused as such
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     dim = 0

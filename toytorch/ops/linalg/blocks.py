@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.core.views import of_its_own
 from toytorch.core.write import refuse_grad
 from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Array, ArrayModule, Sizes
@@ -14,7 +15,7 @@ from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import in_own_type, public
 from toytorch.ops.shaping.rearrange import _common, cat
 from toytorch.ops.shaping.reshape import need_tensors
-from toytorch.ops.shaping.view import unsafe_viewed
+from toytorch.ops.shaping.view import unsafe_view, unsafe_viewed
 
 
 @public("kron", method=True)
@@ -34,8 +35,11 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     n = max(a.ndim, b.ndim)
     left = (1,) * (n - a.ndim) + tuple(a.shape)
     right = (1,) * (n - b.ndim) + tuple(b.shape)
-    a = a.reshape([k for m in left for k in (m, 1)])
-    b = b.reshape([k for m in right for k in (1, m)])
+    a = unsafe_view.function(a, [k for m in left for k in (m, 1)])
+    b = unsafe_view.function(b, [k for m in right for k in (1, m)])
+    for t in (a, b):  # PyTorch's are no views either: later writes to the operands are not seen
+        if not t.is_inference():
+            of_its_own(t)._storage = t._memory().counted_anew(0)
     shape = tuple(p * q for p, q in zip(left, right))
     made = put_out(unsafe_viewed(a * b, shape), out)
     if out is not None and not out.is_inference():

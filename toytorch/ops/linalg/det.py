@@ -89,6 +89,8 @@ def _slogdet(xp: ArrayModule, a: Array) -> Any:
 
 
 def _slogdet_gradient(gs: Sequence[Tensor], A: Tensor, result0: Tensor) -> Any:
+    if not A.dtype.is_complex and getattr(gs, "given", gs)[1] is None:
+        return None  # a real sign moves with nothing
     share = gs[1]
     if A.dtype.is_complex:
         share = share.to(A.dtype)

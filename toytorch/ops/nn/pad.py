@@ -230,6 +230,14 @@ def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = 
     return record
 
 
+UNPADDED = (
+    "Padding size {} is not supported for {}D input tensor.\n"
+    "Supported combinations for non-constant padding:\n"
+    "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+    "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+    "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
+)
+
 REFLECT = [
     _border(
         f"reflection_pad{n}d",

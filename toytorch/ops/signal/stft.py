@@ -10,7 +10,7 @@ from toytorch.facts import warned
 from toytorch.facts.dtype import bool as bool_type
 from toytorch.ops.define import public
 from toytorch.ops.elementwise.complex_numbers import view_as_real
-from toytorch.ops.nn.pad import REFLECT, REPLICATE, circular
+from toytorch.ops.nn.pad import REFLECT, REPLICATE, UNPADDED, circular
 from toytorch.ops.shaping.rearrange import cat
 from toytorch.ops.shaping.slices import unfold_backward
 from toytorch.ops.signal.fft import fft_c2c, fft_c2r, fft_r2c, resized
@@ -26,6 +26,8 @@ def padded(x: Tensor, before: int, after: int, mode: str = "constant") -> Any:
     kinds = {"reflect": REFLECT, "replicate": REPLICATE}
     if mode not in (*kinds, "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if x.ndim > 3:
+        raise NotImplementedError(UNPADDED.format(2, x.ndim))
     record = circular if mode == "circular" else kinds[mode][0]
     wide = x.reshape([1] * (3 - x.ndim) + list(x.shape))
     made = record.function(wide, (before, after))
