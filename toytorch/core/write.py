@@ -30,7 +30,9 @@ from toytorch.facts.node import lost_class, pack
 from toytorch.facts.size import broadcast_pair, cannot_broadcast, wrap_dim
 
 # What PyTorch says when its kernel runs, after it has asked where the operands lie.
-IN_KERNEL = re.compile("^NotImplementedError|is out of bounds|out of range: tried|out of range in")
+IN_KERNEL = re.compile(
+    "^NotImplementedError|is out of bounds|out of range: tried|out of range in|mismatch: value tensor"
+)
 FILLED = "tensor[mask] = scalar"  # how PyTorch spells out that a place gets one number
 
 
