@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar, cast
 
@@ -19,7 +20,7 @@ from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.core.write import need_out
 from toytorch.facts import state
 from toytorch.facts.composed import composed
-from toytorch.facts.hints import Fn, Kwargs
+from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS, wrong_argument
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -217,12 +218,24 @@ SIZES = ("Ints", "Shape", "Sizes", "Sequence[int]", "tuple[int, ...]", "list[int
 HINTED.update(dict.fromkeys(SIZES, "int[]"))
 
 
-def whole_of(function: Fn, kinds: Collection[str]) -> dict[str, str]:
-    """The annotations of parameters that are one integer, if PyTorch's parser looks at those."""
+def whole_of(function: Fn, kinds: Collection[str]) -> tuple[int, Any]:
+    """Of the parameters that are one integer, if PyTorch's parser looks at those: the place of the first,
+    and what refuses the arguments of a call in which one is none."""
     own = inspect.unwrap(function)
     hints, code = own.__annotations__, own.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if "int" in kinds else ()
-    return {n: hints[n] for n in names if str(hints.get(n)).split(" | ")[0] == "int"}
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if "int" in kinds else ()
+    whole = {n: hints[n] for n in known if str(hints.get(n)).split(" | ")[0] == "int"}
+    places = [i for i, n in enumerate(known) if n in whole]
+
+    def refuse_broken(args: Args, kwargs: Kwargs) -> None:
+        for i in places:
+            if i < len(args) and args[i].__class__ in NOT_WHOLE:
+                refuse_wrong(function.__name__, whole, tuple(zip(known, args)), kinds)
+        if kwargs and not whole.keys().isdisjoint(kwargs):
+            named = (*zip(known, args), *kwargs.items())
+            refuse_wrong(function.__name__, whole, named, kinds)
+
+    return (places[0], refuse_broken) if places else (sys.maxsize, lambda args, kwargs: None)
 
 
 def refuse_wrong(
@@ -299,19 +312,12 @@ def with_words(
         return once_more(function, error, args, kwargs, kinds)
 
     truths = {n for n in known if hint_of(function, n) == "bool" in kinds}
-    whole = whole_of(function, kinds)
-    places = [i for i, n in enumerate(known) if n in whole]
-    first = min(places, default=0)
+    first, refuse_broken = whole_of(function, kinds)
 
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Any:
-        if whole and (len(args) > first or kwargs):
-            for i in places:
-                if i < len(args) and args[i].__class__ in NOT_WHOLE:
-                    refuse_wrong(function.__name__, whole, tuple(zip(known, args)), kinds)
-            if kwargs and not whole.keys().isdisjoint(kwargs):
-                named_args = (*zip(known, args), *kwargs.items())
-                refuse_wrong(function.__name__, whole, named_args, kinds)
+        if len(args) > first or kwargs:
+            refuse_broken(args, kwargs)
         if not kwargs:
             try:
                 return function(*args)
@@ -460,9 +466,7 @@ def need_tensor(function: Any, name: str, kinds: Collection[str] = TAKES) -> Any
         function, "within", (function, functools.partial(once_more, function, kinds=kinds))
     )
     named = within is not function
-    whole, known = whole_of(function, kinds), inspect.unwrap(function).__code__.co_varnames
-    places = [i for i, n in enumerate(known) if n in whole]
-    first = min(places, default=0)
+    first, refuse_broken = whole_of(function, kinds)
 
     @functools.wraps(function)
     def checked(*args: object, **kwargs: object) -> Any:
@@ -476,13 +480,8 @@ def need_tensor(function: Any, name: str, kinds: Collection[str] = TAKES) -> Any
             return state.profiler.around(seen_as, args, function, *args, **kwargs)
         if kwargs and named:
             return function(*args, **kwargs)
-        if whole and (len(args) > first or kwargs):
-            for i in places:
-                if i < len(args) and args[i].__class__ in NOT_WHOLE:
-                    refuse_wrong(function.__name__, whole, tuple(zip(known, args)), kinds)
-            if kwargs and not whole.keys().isdisjoint(kwargs):
-                named_args = (*zip(known, args), *kwargs.items())
-                refuse_wrong(function.__name__, whole, named_args, kinds)
+        if len(args) > first or kwargs:
+            refuse_broken(args, kwargs)
         try:
             return within(*args, **kwargs)
         except Exception as error:
