@@ -178,6 +178,16 @@ def test_adaptive_measurements_are_close_or_take_the_time() -> None:
 def test_refusals_and_threads() -> None:
     with pytest.raises(ValueError, match="only a `str`"):
         benchmark.Timer(lambda: 1)  # type: ignore[arg-type]
+    timer = benchmark.Timer("1")
+    with pytest.raises(OSError, match="not supported on this platform"):
+        timer.collect_callgrind()
+    for choose in (timer.repeat, timer.autorange):
+        with pytest.raises(NotImplementedError, match="blocked_autorange"):
+            choose()
+    with pytest.raises(NotImplementedError, match="no C"):
+        benchmark.Timer("1", language="c++")
+    with pytest.raises(ValueError, match="Invalid language"):
+        benchmark.Timer("1", language="cobol")
     before = tt.get_num_threads()
     seen: list[int] = []
     benchmark.Timer(

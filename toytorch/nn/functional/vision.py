@@ -60,6 +60,7 @@ def pad(input: Tensor, pad: Shape, mode: str = "constant", value: float | None =
         return counted(made, 1 + sum(p > 0 for p in pads))
     kinds = {"reflect": borders.REFLECT, "replicate": borders.REPLICATE}
     if not 1 <= n <= 3 or input.ndim not in (n + 1, n + 2):
+        # PyTorch's class and words: it has no kernel for these sizes either.
         raise NotImplementedError(borders.UNPADDED.format(len(pads), input.ndim))
     return kinds[mode][n - 1].function(input, pads)
 

@@ -50,13 +50,16 @@ straight: Op = pointwise(
     d_other="0",
     doc="A derivative, self, of straight pieces of other: differentiated again it is 0, and says so.",
 )
+LEAKY: dict[str, Any] = {
+    "formula": "self if self > 0 else self * negative_slope",
+    "checks": only_floats("leaky_relu_cpu"),
+    "d_self": "straight(g if self > 0 else g * negative_slope, self)",
+    "node_in_place": 1,
+}
 leaky_relu = pointwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
-    formula="self if self > 0 else self * negative_slope",
+    **LEAKY,
     forms="out",
-    checks=only_floats("leaky_relu_cpu"),
-    d_self="straight(g if self > 0 else g * negative_slope, self)",
-    node_in_place=1,
     doc="x above 0, a small multiple of x below; Maas et al. 2013.",
 )
 
@@ -336,13 +339,10 @@ slopes = internal(
 
 rrelu_of_mean = pointwise(
     "rrelu_with_noise.mean(Tensor self, float negative_slope=0.01) -> Tensor",
-    formula="self if self > 0 else self * negative_slope",
+    **LEAKY,
     forms="",
-    checks=only_floats("leaky_relu_cpu"),
-    d_self="straight(g if self > 0 else g * negative_slope, self)",
     node="RreluWithNoiseBackward0",
     memory="rows",
-    node_in_place=1,
     doc="x above 0, and x times a slope below.",
 )
 

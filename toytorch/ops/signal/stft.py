@@ -27,6 +27,7 @@ def padded(x: Tensor, before: int, after: int, mode: str = "constant") -> Any:
     if mode not in (*kinds, "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if x.ndim > 3:
+        # PyTorch's class and words, as its `pad` refuses this.
         raise NotImplementedError(UNPADDED.format(2, x.ndim))
     record = circular if mode == "circular" else kinds[mode][0]
     wide = x.reshape([1] * (3 - x.ndim) + list(x.shape))

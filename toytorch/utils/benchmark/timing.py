@@ -95,11 +95,11 @@ class Timer:
 
     def repeat(self, repeat: int = -1, number: int = -1) -> NoReturn:
         """Refused, as in PyTorch: `blocked_autorange` chooses both numbers."""
-        raise NotImplementedError("See `Timer.blocked_autorange.`")
+        raise NotImplementedError("See `Timer.blocked_autorange.`")  # PyTorch's class and words
 
     def autorange(self, callback: Callable[[int, float], Any] | None = None) -> NoReturn:
         """Refused, as in PyTorch, for the same reason."""
-        raise NotImplementedError("See `Timer.blocked_autorange.`")
+        raise NotImplementedError("See `Timer.blocked_autorange.`")  # PyTorch's class and words
 
     def blocked_autorange(
         self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2
@@ -155,6 +155,5 @@ class Timer:
         return number
 
     def collect_callgrind(self, *args: object, **kwargs: object) -> NoReturn:
-        """Refused: counting instructions needs Valgrind and PyTorch's own C++ code."""
-        # As PyTorch refuses it where Valgrind is missing.
-        raise NotImplementedError("collect_callgrind: toytorch does not run below Valgrind")
+        """Raises OSError, as PyTorch does where Valgrind or its own C++ code for it is missing."""
+        raise OSError("Valgrind is not supported on this platform.")
