@@ -339,8 +339,9 @@ class Library:
                 f"Input function is required to be a callable but found type {type(fn)}"
             )
         key = dispatch_key or self.dispatch_key
-        name = str(op_name).split(".")[-1] if not isinstance(op_name, str) else op_name
-        definition = found(name if "::" in name else f"{self.ns}::{name}")
+        if isinstance(op_name, str) and "::" not in op_name:
+            op_name = f"{self.ns}::{op_name}"
+        definition = found(op_name)
         if key in ("Meta", "Fake"):
             definition.fake = fn
         elif key.startswith("Autograd"):

@@ -124,8 +124,19 @@ loaded_libraries: set[str] = set()
 
 
 def load_library(path: Any) -> None:
-    """Raises OSError: libraries of operators are written for PyTorch's own C++."""
-    raise OSError(f"Could not load this library: {os.path.realpath(path)}")
+    """Takes in a library's operators, where toytorch has written them for tensors of its own.
+
+    `torchvision/_C.so` is `toytorch.compat.libraries.torchvision._C`. Raises OSError for others,
+    which are compiled for PyTorch's own C++.
+    """
+    folder, file = os.path.split(os.path.realpath(path))
+    ours = f"toytorch.compat.libraries.{os.path.basename(folder)}.{file.partition('.')[0]}"
+    try:
+        importlib.import_module(ours)  # seldom wanted, and made of what lies above
+    except ModuleNotFoundError as lacking:
+        if not ours.startswith(str(lacking.name)):
+            raise
+        raise OSError(f"Could not load this library: {os.path.join(folder, file)}") from None
 
 
 def __getattr__(name: str) -> Op:

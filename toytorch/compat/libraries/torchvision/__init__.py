@@ -1,0 +1,1 @@
+"""torchvision, https://github.com/pytorch/vision."""
