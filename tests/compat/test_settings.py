@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -191,23 +190,6 @@ def test_a_forked_process_writes_into_shared_memory() -> None:
         os._exit(0)
     os.waitpid(child, 0)
     assert x.tolist() == [0, 5, 0]
-
-
-@pytest.mark.parametrize(
-    "name", ["load", "list", "help", "load_state_dict_from_url", "download_url_to_file"]
-)
-def test_the_network_is_refused(name: str) -> None:
-    hub = SUBJECT.root.hub
-    with pytest.raises(RuntimeError, match=re.escape(f"torch.hub.{name} is not available")):
-        getattr(hub, name)("pytorch/vision", "resnet18")
-
-
-def test_where_downloads_would_be_kept(tmp_path: Any) -> None:
-    hub = SUBJECT.root.hub
-    before = hub.get_dir()
-    hub.set_dir(tmp_path)
-    assert hub.get_dir() == str(tmp_path)
-    hub.set_dir(before)
 
 
 @pytest.mark.parametrize(
