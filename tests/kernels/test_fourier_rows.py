@@ -58,6 +58,17 @@ def test_other_lengths_are_left_to_numpy(n: int) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("n", range(1, 8))
+def test_many_short_rows(way: str, n: int) -> None:
+    """Rows of few places, of which half are fewer still, are what NumPy makes of them."""
+    numbers = np.random.default_rng(n).standard_normal((3000, n // 2 + 1 if way == "irfft" else n))
+    a = numbers.astype("d" if way == "rfft" else "D")
+    more = {"n": n} if way == "irfft" else {}
+    made = getattr(toytorch.fft, way)(toytorch.tensor(a), **more).numpy()
+    np.testing.assert_allclose(made, getattr(np.fft, way)(a, **more), 1e-12, 1e-12)
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_row_is_computed_alike_wherever_it_lies(way: str) -> None:
     """Also where another row is not finite, and where several threads take part."""
     a = numbers(way, "f", 100, 65 if way == "irfft" else 128)

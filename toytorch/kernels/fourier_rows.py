@@ -118,7 +118,7 @@ def factored(n: int) -> tuple[int, ...]:
     """n as a product of radices, or none."""
     found = []
     for r in RADICES:
-        while n % r == 0:
+        while n > 1 and n % r == 0:  # half of one place is none
             found.append(r)
             n //= r
     return tuple(found) if n == 1 else ()
