@@ -82,9 +82,7 @@ def _extreme(name: str, smallest: bool, of_all: Op, along: Op, of_two: Op, doc: 
             return of_all.function(input, out=out)
         return return_type(name, along.function(input, dim, keepdim, out=out), out=out)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return public(name, method=name, returns=EXTREME)(function)
+    return public(name, method=name, returns=EXTREME, doc=doc)(function)
 
 
 max = _extreme(

@@ -71,9 +71,7 @@ def _wide(input: Tensor, dtype: DType | None) -> Any:
 
 def _published(name: str, function: Fn, doc: str) -> Any:
     """A function of `torch.masked` that another one has made."""
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return public(f"masked.{name}", tensor_first=False)(function)
+    return public(f"masked.{name}", tensor_first=False, doc=doc)(function)
 
 
 def _reduction(reduce: Fn) -> Any:

@@ -213,11 +213,11 @@ def _quantile(name: str, skip: bool) -> Any:
         mixed = interpolation in ("linear", "midpoint")
         return counted(made.clone(), mixed + (3 if fractions.ndim else 1))  # a clone: no view
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The values below which fractions q of the elements lie{', NaN left out' * skip}."
-    )
-    return public(name, method=True)(function)
+    return public(
+        name,
+        method=True,
+        doc=f"The values below which fractions q of the elements lie{', NaN left out' * skip}.",
+    )(function)
 
 
 quantile, nanquantile = _quantile("quantile", False), _quantile("nanquantile", True)

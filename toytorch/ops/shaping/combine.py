@@ -43,10 +43,13 @@ def _at_least(n: int) -> Any:
             made.append(t)
         return tuple(made) if many else made[0]
 
-    function.__name__ = function.__qualname__ = f"atleast_{n}d"
-    function.__doc__ = f"Tensors with at least {n} dimensions."
     returns = "Tensor[] if tensors is list else Tensor"
-    return public(function.__name__, tensor_first=False, returns=returns)(function)
+    return public(
+        f"atleast_{n}d",
+        tensor_first=False,
+        returns=returns,
+        doc=f"Tensors with at least {n} dimensions.",
+    )(function)
 
 
 atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)

@@ -48,9 +48,9 @@ def _tuple_of(op: Op) -> Any:
     def function(input: Tensor, split_size: Ints, dim: int = 0) -> tuple[Tensor, ...]:
         return tuple(op.function(input, split_size, dim))
 
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = op.function.__doc__
-    return public(op.name, method=op.name, words={"split_sizes": "split_size"})(function)
+    return public(
+        op.name, method=op.name, words={"split_sizes": "split_size"}, doc=op.function.__doc__
+    )(function)
 
 
 _tuple_of(unsafe_split)
@@ -91,9 +91,7 @@ def _along(name: str, need: int, dim_of: Any, doc: str) -> Any:
                 )
         return tensor_split(input, indices_or_sections, dim)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return public(name, method=True, one_by_one=True, words=PLACES)(function)
+    return public(name, method=True, one_by_one=True, words=PLACES, doc=doc)(function)
 
 
 hsplit = _along(

@@ -153,9 +153,7 @@ def _copying(name: str, show: Fn) -> Any:
             state.set_grad(before)
         return None
 
-    function.__name__ = function.__qualname__ = f"{name}_copy"
-    function.__doc__ = f"`{name}` in fresh memory."
-    return public(function.__name__)(function)
+    return public(f"{name}_copy", doc=f"`{name}` in fresh memory.")(function)
 
 
 for _name, _show in VIEWS.items():

@@ -306,9 +306,7 @@ def _along_one(name: str, transform: Any, doc: str, out_is_complex: bool) -> Any
             need_kind(out, out_is_complex, name)
         return into(out, transform(input, n, dim, norm), name)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return public(f"fft.{name}")(function)
+    return public(f"fft.{name}", doc=doc)(function)
 
 
 fft = _along_one(

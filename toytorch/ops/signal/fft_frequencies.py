@@ -63,11 +63,11 @@ def _frequencies_of(transform: str, half: bool, example: str = "") -> Any:
         made = _frequencies(n, d, half, dtype, device, requires_grad, out)
         return placed(made, out, f"fft_{name}")
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The frequencies of the places of `{transform}`, for samples d apart.{example}"
-    )
-    return public(f"fft.{name}", tensor_first=False)(function)
+    return public(
+        f"fft.{name}",
+        tensor_first=False,
+        doc=f"The frequencies of the places of `{transform}`, for samples d apart.{example}",
+    )(function)
 
 
 fftfreq = _frequencies_of(
