@@ -68,7 +68,6 @@ class Graph(cuda.CUDAGraph):
     """A recorded sequence of launches, as a context that records on the current stream. Like
     `torch.accelerator.Graph`.
 
-    >>> import toytorch as torch
     >>> with torch.cuda.simulate():
     ...     x, graph = torch.zeros(2, device="cuda"), torch.accelerator.Graph()
     ...     with torch.cuda.stream(torch.cuda.Stream()), graph:

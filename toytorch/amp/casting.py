@@ -207,7 +207,6 @@ class autocast:
     keep their type. Backward passes belong outside. A `dtype` that cannot be had is warned about
     and switches casting off. Like `torch.autocast`.
 
-    >>> import toytorch as torch
     >>> a = torch.ones(2, 2)
     >>> with torch.autocast("cpu"):
     ...     (a @ a).dtype, (a + a).dtype

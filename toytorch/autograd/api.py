@@ -158,7 +158,6 @@ def backward(
     Each leaf x gets Σ (∂tensor/∂x)ᵀ·grad. Like `torch.autograd.backward`; `engine` is an argument for
     another engine.
 
-    >>> import toytorch as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> backward((3 * x).sum()); x.grad
     tensor([3., 3.])
@@ -199,7 +198,6 @@ def grad(
     """The gradients of outputs with respect to inputs, which are returned and stored nowhere: in a
     tuple, or of a dict of inputs in one.
 
-    >>> import toytorch as torch
     >>> x = torch.tensor(3., requires_grad=True)
     >>> g, = grad(x ** 3, x, create_graph=True)
     >>> grad(g, x)

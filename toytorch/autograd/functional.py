@@ -144,7 +144,6 @@ def vjp(
 ) -> Any:
     """(func(*inputs), vᵀJ). Like `torch.autograd.functional.vjp`.
 
-    >>> import toytorch as torch
     >>> vjp(lambda x: x.exp().sum(), torch.zeros(2))[1]
     tensor([1., 1.])
     """
@@ -163,7 +162,6 @@ def jvp(
 ) -> Any:
     """(func(*inputs), J·v), by forward mode. Like `torch.autograd.functional.jvp`.
 
-    >>> import toytorch as torch
     >>> jvp(lambda x: x ** 2, torch.tensor([1., 2.]), torch.ones(2))[1]
     tensor([2., 4.])
     """
@@ -197,7 +195,6 @@ def jacobian(
     With `vectorize` all rows are computed at once by `vmap`; `strategy="forward-mode"` computes
     columns instead, and needs it.
 
-    >>> import toytorch as torch
     >>> jacobian(lambda x: x ** 2, torch.tensor([1., 2.]))
     tensor([[2., 0.],
             [0., 4.]])
@@ -339,7 +336,6 @@ def hessian(
 ) -> Any:
     """∂²f/∂xᵢ∂xⱼ of a function with a single value. Like `torch.autograd.functional.hessian`.
 
-    >>> import toytorch as torch
     >>> hessian(lambda x: (x ** 3).sum(), torch.tensor([1., 2.]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
@@ -408,7 +404,6 @@ def hvp(
     """(func(*inputs), H·v). Like `torch.autograd.functional.hvp`; the Hessian being symmetric, this
     is `vhp`.
 
-    >>> import toytorch as torch
     >>> hvp(lambda x: (x ** 4).sum(), torch.tensor([1., 2.]), torch.ones(2))[1]
     tensor([12., 48.])
     """

@@ -66,7 +66,6 @@ def _check_tensor_all(cond: object, message: Message = None) -> None:
 def is_storage(obj: object, /) -> bool:
     """Whether it is a storage: memory without a shape.
 
-    >>> import toytorch as torch
     >>> torch.is_storage(torch.ones(2).untyped_storage()), torch.is_storage(torch.ones(2))
     (True, False)
     """

@@ -69,7 +69,6 @@ def cond(
 
     Raises RuntimeError for a condition that is neither a bool nor a tensor of one element.
 
-    >>> import toytorch as torch
     >>> cond(torch.tensor(True), torch.sin, torch.cos, (torch.zeros(1),))
     tensor([0.])
     """

@@ -21,7 +21,6 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
     """What an op does that makes the host wait, such as `item`: nothing ("default" or 0), a warning
     ("warn" or 1), or RuntimeError ("error" or 2). Simulated devices keep to it.
 
-    >>> import toytorch as torch
     >>> with torch.cuda.simulate():
     ...     torch.cuda.set_sync_debug_mode("error")
     ...     torch.ones(3, device="cuda").sum().item()
@@ -193,7 +192,6 @@ class MemPool:
 def use_mem_pool(pool: MemPool, device: Device = None) -> Iterator[None]:
     """A context in which new memory comes from a pool.
 
-    >>> import toytorch as torch
     >>> with torch.cuda.simulate():
     ...     pool = torch.cuda.MemPool()
     ...     with torch.cuda.use_mem_pool(pool):

@@ -92,7 +92,6 @@ def simulate(
     Raises ValueError for an unknown card or choice. The environment variable TOYTORCH_CUDA=simulate
     (or simulate:2, simulate:2:V100) does the same before a program starts.
 
-    >>> import toytorch as torch
     >>> with torch.cuda.simulate(devices=2, model="V100"):
     ...     x = torch.ones(3, device="cuda:1") * 2
     ...     print(x, torch.cuda.get_device_name(1))

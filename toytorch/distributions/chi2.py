@@ -15,7 +15,6 @@ class Chi2(Gamma):
 
     Raises ValueError for degrees of freedom that are not positive. Like `torch.distributions.Chi2`.
 
-    >>> import toytorch as torch
     >>> Chi2(torch.tensor([2.0])).mean
     tensor([2.])
     """

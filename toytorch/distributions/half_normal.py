@@ -16,7 +16,6 @@ class HalfNormal(Half):
 
     Raises ValueError for scales that are not positive. Like `torch.distributions.HalfNormal`.
 
-    >>> import toytorch as torch
     >>> HalfNormal(torch.tensor([1.0])).mean
     tensor([0.7979])
     """

@@ -18,7 +18,6 @@ class LogNormal(TransformedDistribution):
 
     Raises ValueError for scales that are not positive. Like `torch.distributions.LogNormal`.
 
-    >>> import toytorch as torch
     >>> LogNormal(torch.tensor([0.0]), torch.tensor([1.0])).mean
     tensor([1.6487])
     """

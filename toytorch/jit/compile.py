@@ -185,7 +185,6 @@ def compile(
     compiler. With `fullgraph`, a function that cannot become one graph is an error. Like
     `torch.compile`.
 
-    >>> import toytorch as torch
     >>> @torch.compile
     ... def f(x):
     ...     return torch.exp(x - 1) * 2

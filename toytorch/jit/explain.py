@@ -12,7 +12,6 @@ from toytorch.jit.plan import Stepwise
 def explain(f: Any, *inputs: Any) -> str:
     """How `f` runs for inputs like these: fused kernels, single ops, or node by node, and why.
 
-    >>> import toytorch as torch
     >>> f = torch.jit.trace(lambda x: x[x > 0], torch.ones(2))
     >>> print(torch.jit.explain(f, torch.ones(2)))
     forward runs node by node: aten::nonzero has a result whose shape depends on values

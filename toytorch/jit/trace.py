@@ -58,7 +58,6 @@ def trace(
     `torch.jit.trace`; `passes` (functions from a graph to a graph, from `toytorch.jit.passes` or of
     one's own) take the place of the compiler's, which the checker watches in the same way.
 
-    >>> import toytorch as torch
     >>> f = torch.jit.trace(lambda x, y: torch.tanh(x * y), (torch.ones(2), torch.ones(2)))
     >>> [node.kind for node in f.graph.nodes]
     ['aten::mul', 'aten::tanh']

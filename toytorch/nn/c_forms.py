@@ -73,7 +73,6 @@ ctc_loss = _loss("ctc_loss", 4, "blank", "reduction", "zero_infinity")
 def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Any:
     """`torch.nn.functional.kl_div`, with the reduction as a number.
 
-    >>> import toytorch as torch
     >>> torch.kl_div(torch.zeros(2), torch.ones(2), 2)
     tensor(0.)
     """

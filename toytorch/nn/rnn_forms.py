@@ -66,7 +66,6 @@ rnn_tanh_cell = _cell_function(
     "rnn_tanh_cell",
     """tanh(W_ih·x + b_ih + W_hh·h + b_hh).
 
-    >>> import toytorch as torch
     >>> one = torch.ones(1, 1)
     >>> torch.rnn_tanh_cell(one, one, one, one)
     tensor([[0.9640]])

@@ -68,7 +68,6 @@ SECOND = ("other", "x2", "tensor2", "scalar2", "tensor")
 def result_type(*operands: Any, **named: Any) -> types.dtype:
     """The type in which two operands meet, tensors or numbers.
 
-    >>> import toytorch as torch
     >>> result_type(torch.tensor([1]), 1.0), result_type(scalar=1.5, tensor=torch.tensor([1]))
     (torch.float32, torch.float32)
     """
@@ -99,7 +98,6 @@ def result_type(*operands: Any, **named: Any) -> types.dtype:
 def can_cast(from_: types.dtype, to: types.dtype) -> builtins.bool:
     """Whether PyTorch's rules let a result of one type be written into another.
 
-    >>> import toytorch as torch
     >>> torch.can_cast(torch.float64, torch.int64), torch.can_cast(torch.float64, torch.float32)
     (False, True)
     """

@@ -323,7 +323,6 @@ def assert_close(
     one tolerance without the other; TypeError for values of no known kind. Like
     `torch.testing.assert_close`.
 
-    >>> import toytorch as torch
     >>> torch.testing.assert_close(torch.tensor([1., 2.]), torch.tensor([1., 2.5]))
     Traceback (most recent call last):
         ...

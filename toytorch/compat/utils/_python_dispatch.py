@@ -3,7 +3,6 @@
 `__torch_function__` hears which public function is called. `__torch_dispatch__` hears which op runs:
 after autograd has looked at the call, and once for every op that a function is composed of.
 
->>> import toytorch as torch
 >>> class Loud(TorchDispatchMode):
 ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
 ...         print(func)

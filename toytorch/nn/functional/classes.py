@@ -45,7 +45,6 @@ def cross_entropy(
 ) -> Tensor:
     """-Σ p·log softmax(input): from scores and class numbers, or probabilities.
 
-    >>> import toytorch as torch
     >>> cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
     tensor(1.3863)
     """

@@ -69,7 +69,6 @@ def embedding(
 ) -> Tensor:
     """The rows of a table (V, D) that indices (…) name: (…, D).
 
-    >>> import toytorch as torch
     >>> embedding(torch.tensor([1, 0]), torch.eye(2))
     tensor([[0., 1.],
             [1., 0.]])

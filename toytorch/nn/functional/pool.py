@@ -1,6 +1,5 @@
 """Pooling: the maximum, the average or the p-norm of windows.
 
->>> import toytorch as torch
 >>> max_pool2d(torch.arange(16.).view(1, 4, 4), 2)
 tensor([[[ 5.,  7.],
          [13., 15.]]])

@@ -121,7 +121,6 @@ class BatchNorm1d(_BatchNorm):
 
     In training, mean and variance are the batch's, and the running ones move by `momentum`.
 
-    >>> import toytorch as torch
     >>> BatchNorm1d(1)(torch.tensor([[1.], [3.]]))
     tensor([[-1.0000],
             [ 1.0000]], grad_fn=<NativeBatchNormBackward0>)

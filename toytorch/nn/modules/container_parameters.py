@@ -35,7 +35,6 @@ def _line(key: int | str, value: object, kind: str) -> str:
 class ParameterList(Module):
     """Parameters in a list; tensors become parameters, other objects are kept as they are.
 
-    >>> import toytorch as torch
     >>> ParameterList([torch.zeros(2)])
     ParameterList(  (0): Parameter containing: [torch.float32 of size 2])
     """

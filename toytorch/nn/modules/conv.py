@@ -173,7 +173,6 @@ class Conv1d(_Conv, function=F.conv1d, dims=1):
 class Conv2d(_Conv, function=F.conv2d, dims=2):
     """A convolution of (B, C, H, W): out(b, o) = bias(o) + Σᵢ weight(o, i) ⋆ input(b, i).
 
-    >>> import toytorch as torch
     >>> Conv2d(3, 8, 5, padding="same")(torch.zeros(1, 3, 10, 10)).shape
     torch.Size([1, 8, 10, 10])
     """
@@ -267,7 +266,6 @@ class ConvTranspose1d(_ConvTransposeNd, function=F.conv_transpose1d, dims=1):
 class ConvTranspose2d(_ConvTransposeNd, function=F.conv_transpose2d, dims=2):
     """A transposed convolution of (B, C, H, W); Zeiler et al. 2010.
 
-    >>> import toytorch as torch
     >>> ConvTranspose2d(1, 1, 3, stride=2)(torch.zeros(1, 1, 4, 4), output_size=(10, 9)).shape
     torch.Size([1, 1, 10, 9])
     """

@@ -236,7 +236,6 @@ def register_parametrization(
 
     unsafe: the shape and type may change, and nothing is computed to look whether they do.
 
-    >>> import toytorch as torch
     >>> class Symmetric(torch.nn.Module):
     ...     def forward(self, x):
     ...         return x.triu() + x.triu(1).T

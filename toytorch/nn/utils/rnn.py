@@ -130,7 +130,6 @@ class PackedSequence(PackedSequence_):
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes another.
 
-    >>> import toytorch as torch
     >>> invert_permutation(torch.tensor([2, 0, 1]))
     tensor([1, 2, 0])
     """
@@ -142,7 +141,6 @@ def pack_padded_sequence(
 ) -> PackedSequence:
     """A padded batch (T, B, …) without its padding.
 
-    >>> import toytorch as torch
     >>> packed = pack_padded_sequence(torch.tensor([[1, 4], [2, 5], [3, 0]]), [3, 2])
     >>> packed.data, packed.batch_sizes
     (tensor([1, 4, 2, 5, 3]), tensor([2, 2, 1]))
@@ -224,7 +222,6 @@ def pad_sequence(
 ) -> Tensor:
     """Sequences (Tᵢ, …) as one tensor (T, B, …) of the longest's length.
 
-    >>> import toytorch as torch
     >>> pad_sequence([torch.tensor([1, 2]), torch.tensor([3])], batch_first=True)
     tensor([[1, 2],
             [3, 0]])

@@ -430,7 +430,6 @@ def new_tensor(
 def new(self: Tensor, *args: object, device: Device = None, size: Shape | None = None) -> Tensor:
     """`Tensor(…)` with the type and place of this tensor: older than `new_empty` and `new_tensor`.
 
-    >>> import toytorch as torch
     >>> torch.tensor([1, 2]).new([3])
     tensor([3])
     """

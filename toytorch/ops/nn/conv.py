@@ -449,7 +449,6 @@ def _forward_over(n: int) -> Any:
 
     doc = f"""Convolution of (B, C, {PLACES[n][0]}) with (O, C/groups, {PLACES[n][1]}).
 
-    >>> import toytorch as torch
     >>> torch.conv{n}d(torch.ones(1, 1{", 3" * n}), torch.ones(1, 1{", 2" * n})).shape
     torch.Size([1, 1{", 2" * n}])
     """

@@ -99,7 +99,6 @@ def sum(
 ) -> Tensor:
     """Σ of the elements that the mask shows.
 
-    >>> import toytorch as torch
     >>> torch.masked.sum(torch.tensor([1., 2., 4.]), mask=torch.tensor([True, False, True]))
     tensor(5.)
     """

@@ -112,7 +112,6 @@ def nanmean(
 ) -> Tensor:
     """The mean with NaN left out.
 
-    >>> import toytorch as torch
     >>> nanmean(torch.tensor([1., torch.nan, 3.]))
     tensor(2.)
     """

@@ -72,7 +72,6 @@ def nanmedian(
 ) -> Any:
     """The middle number (the lower of two), NaN left out; with a dimension (values, indices).
 
-    >>> import toytorch as torch
     >>> nanmedian(torch.tensor([1., torch.nan, 3., 2.]))
     tensor(2.)
     """

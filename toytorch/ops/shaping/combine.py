@@ -198,7 +198,6 @@ def flipud(input: Tensor) -> Tensor:
 def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
     """The plane of two dimensions turned k times by 90 degrees, from the first to the second.
 
-    >>> import toytorch as torch
     >>> rot90(torch.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
             [1, 3]])
@@ -301,7 +300,6 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, one a row.
 
-    >>> import toytorch as torch
     >>> combinations(torch.tensor([1, 2, 3]))
     tensor([[1, 2],
             [1, 3],
@@ -325,7 +323,6 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements as columns, from the highest down.
 
-    >>> import toytorch as torch
     >>> vander(torch.tensor([1, 2, 3]))
     tensor([[1, 1, 1],
             [4, 2, 1],

@@ -61,7 +61,6 @@ _tuple_of(unsafe_split_with_sizes)
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`chunk`, with parts that may be written to one by one.
 
-    >>> import toytorch as torch
     >>> [len(p) for p in unsafe_chunk(torch.zeros(5), 2)]
     [3, 2]
     """
@@ -112,7 +111,6 @@ def chunk_cat(
 ) -> Tensor:
     """Tensors padded to equal chunks along a dimension, flattened behind it and joined.
 
-    >>> import toytorch as torch
     >>> chunk_cat([torch.ones(3), torch.ones(2)], 0, 2)
     tensor([[1., 1., 1.],
             [1., 0., 1.]])
@@ -145,7 +143,6 @@ def chunk_cat(
 def sum_to_size(self: Tensor, *size: Ints) -> Tensor:
     """Sums over the dimensions that a broadcast from `size` made or stretched.
 
-    >>> import toytorch as torch
     >>> sum_to_size(torch.ones(3, 2), 1, 2)
     tensor([[3., 3.]])
     """

@@ -314,7 +314,6 @@ fft = _along_one(
     functools.partial(_c2c_one, forward=True),
     """Fourier transform along a dimension, cut off or filled with zeros to n places.
 
-    >>> import toytorch as torch
     >>> torch.fft.fft(torch.tensor([1., 0., 0., 0.])).real
     tensor([1., 1., 1., 1.])
     """,
@@ -331,7 +330,6 @@ rfft = _along_one(
     functools.partial(_r2c_one, "rfft", forward=True),
     """The first half, n//2 + 1 places, of the transform of a real signal.
 
-    >>> import toytorch as torch
     >>> torch.fft.rfft(torch.ones(4)).real
     tensor([4., 0., 0.])
     """,

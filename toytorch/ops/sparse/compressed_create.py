@@ -44,7 +44,6 @@ def sparse_compressed_tensor(
     The entries of line k are those from `compressed_indices[k]` to `compressed_indices[k + 1]`;
     `plain_indices` says where in the line each is. Like `torch.sparse_compressed_tensor`.
 
-    >>> import toytorch as torch
     >>> sparse_compressed_tensor([0, 1, 3], [1, 0, 1], [5., 6., 7.], layout=torch.sparse_csr).to_dense()
     tensor([[0., 5.],
             [6., 7.]])

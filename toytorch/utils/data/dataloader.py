@@ -60,7 +60,6 @@ class DataLoader:
     With `num_workers`, that many processes fetch batches ahead, in order, and hand them over in
     shared memory. They end with the iterator, or with the loader if `persistent_workers`.
 
-    >>> import toytorch as torch
     >>> data = torch.utils.data.TensorDataset(torch.arange(5))
     >>> [batch.tolist() for batch, in DataLoader(data, batch_size=2)]
     [[0, 1], [2, 3], [4]]
