@@ -6,14 +6,9 @@ from pathlib import Path
 from typing import NoReturn
 
 __all__ = [
-    "download_url_to_file",
-    "get_dir",
-    "help",
-    "list",
-    "load",
-    "load_state_dict_from_url",
+    "download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url",
     "set_dir",
-]
+]  # fmt: skip
 
 _folder = ""
 

@@ -438,11 +438,6 @@ def unpack_dual(tensor: Tensor, *, level: Level | int | None = None) -> Any:
 
 
 __all__ = [
-    "Level",
-    "UnpackedDualTensor",
-    "dual_level",
-    "enter_dual_level",
-    "exit_dual_level",
-    "make_dual",
-    "unpack_dual",
-]
+    "Level", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level",
+    "make_dual", "unpack_dual",
+]  # fmt: skip

@@ -250,26 +250,10 @@ STORAGES = {kind.__name__: legacy_storage(kind.dtype, "cuda") for kind in LEGACY
 globals().update(STORAGES)
 
 __all__ = [
-    *STORAGES,
-    "CUDAPluggableAllocator",
-    "DeferredCudaCallError",
-    "GreenContext",
-    "MemPool",
-    "caching_allocator_disabled",
-    "caching_allocator_enable",
-    "change_current_allocator",
-    "check_error",
-    "clock_rate",
-    "cudaStatus",
-    "cudart",
-    "current_solver_handle",
-    "get_sync_debug_mode",
-    "host_memory_stats_as_nested_dict",
-    "power_draw",
-    "reset_accumulated_host_memory_stats",
-    "reset_peak_host_memory_stats",
-    "set_sync_debug_mode",
-    "temperature",
-    "use_mem_pool",
-    "utilization",
-]
+    *STORAGES, "CUDAPluggableAllocator", "DeferredCudaCallError", "GreenContext", "MemPool",
+    "caching_allocator_disabled", "caching_allocator_enable", "change_current_allocator",
+    "check_error", "clock_rate", "cudaStatus", "cudart", "current_solver_handle",
+    "get_sync_debug_mode", "host_memory_stats_as_nested_dict", "power_draw",
+    "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats", "set_sync_debug_mode",
+    "temperature", "use_mem_pool", "utilization",
+]  # fmt: skip

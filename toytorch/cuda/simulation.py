@@ -18,14 +18,8 @@ from toytorch.facts.parts import of_part
 from toytorch.facts.trace import RaceError, RaceWarning, Timeline
 
 __all__ = [
-    "RaceError",
-    "RaceWarning",
-    "Simulation",
-    "is_simulated",
-    "races",
-    "simulate",
-    "timeline",
-]
+    "RaceError", "RaceWarning", "Simulation", "is_simulated", "races", "simulate", "timeline",
+]  # fmt: skip
 
 
 class Simulation:

@@ -28,13 +28,9 @@ from toytorch.nested.jagged import (
 from toytorch.nested.strided import StridedNested, strided_from_list
 
 __all__ = [
-    "as_nested_tensor",
-    "masked_select",
-    "narrow",
-    "nested_tensor",
-    "nested_tensor_from_jagged",
+    "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
     "to_padded_tensor",
-]
+]  # fmt: skip
 
 
 def _unsupported(layout: object, what: str) -> RuntimeError:

@@ -11,6 +11,7 @@ from toytorch.backends.base import every
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
+from toytorch.facts.composed import called
 from toytorch.facts.schema import wrong_argument
 from toytorch.ops.creation import create
 from toytorch.ops.define import on_tensors, public
@@ -199,9 +200,7 @@ def _gone(name: str, instead: str) -> Any:
             f"`torch.Tensor.{name}` is deprecated in favor of `{instead}`."
         )
 
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"Removed from PyTorch: `{instead}` does it."
-    return refuse
+    return called(name, f"Removed from PyTorch: `{instead}` does it.", refuse)
 
 
 QUANTIZED = "int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point"

@@ -33,15 +33,9 @@ from toytorch.ops.sparse import reduce as sparse_reduce
 from toytorch.ops.sparse.create import check_sparse_tensor_invariants, sparse_coo_tensor
 
 __all__ = [
-    "addmm",
-    "check_sparse_tensor_invariants",
-    "log_softmax",
-    "mm",
-    "sampled_addmm",
-    "softmax",
-    "spdiags",
-    "sum",
-]
+    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
+    "spdiags", "sum",
+]  # fmt: skip
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:

@@ -27,14 +27,10 @@ from toytorch.ops.aten import OpOverload
 from toytorch.utils import dispatched
 
 __all__ = [
-    "BaseTorchDispatchMode",
-    "TorchDispatchMode",
-    "is_in_torch_dispatch_mode",
-    "is_traceable_wrapper_subclass",
-    "is_traceable_wrapper_subclass_type",
-    "return_and_correct_aliasing",
-    "transform_subclass",
-]
+    "BaseTorchDispatchMode", "TorchDispatchMode", "is_in_torch_dispatch_mode",
+    "is_traceable_wrapper_subclass", "is_traceable_wrapper_subclass_type",
+    "return_and_correct_aliasing", "transform_subclass",
+]  # fmt: skip
 
 
 class TorchDispatchMode:

@@ -28,15 +28,9 @@ from toytorch.jit.types import Type
 from toytorch.nn import Module
 
 BOOLS = (
-    "requires_grad",
-    "is_cuda",
-    "is_sparse",
-    "is_sparse_csr",
-    "is_mkldnn",
-    "is_leaf",
-    "is_quantized",
-    "is_meta",
-)
+    "requires_grad", "is_cuda", "is_sparse", "is_sparse_csr", "is_mkldnn", "is_leaf",
+    "is_quantized", "is_meta",
+)  # fmt: skip
 TENSOR_ATTRIBUTES: dict[str, Type] = {
     "dtype": types.DTYPE,
     "device": types.DEVICE,

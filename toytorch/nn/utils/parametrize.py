@@ -333,11 +333,7 @@ def transfer_parametrizations_and_params(
 
 
 __all__ = [
-    "ParametrizationList",
-    "cached",
-    "is_parametrized",
-    "register_parametrization",
-    "remove_parametrizations",
-    "transfer_parametrizations_and_params",
+    "ParametrizationList", "cached", "is_parametrized", "register_parametrization",
+    "remove_parametrizations", "transfer_parametrizations_and_params",
     "type_before_parametrizations",
-]
+]  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 from toytorch.backends.compressed import BY_ROWS, IN_BLOCKS, NAMES
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.composed import called
 from toytorch.facts.device import layout as layout_class
 from toytorch.facts.device import (
     layout_name,
@@ -243,9 +244,7 @@ def _special(name: str, kind: layout_class, doc: str) -> Any:
             raise RuntimeError(f"{name} makes tensors of the layout {kind}")
         return sparse_compressed_tensor(ends, places, values, size, layout=kind, **more)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
+    return called(name, doc, function)
 
 
 sparse_csr_tensor = _special(
