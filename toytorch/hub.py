@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
+
+from toytorch.facts.composed import called
 
 __all__ = [
     "download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url",
@@ -24,34 +27,17 @@ def set_dir(d: object) -> None:
     _folder = str(d)
 
 
-def _refuse(name: str) -> NoReturn:
-    raise RuntimeError(
-        f"torch.hub.{name} is not available: toytorch loads nothing from the "
-        "network. Download the weights yourself and read them with torch.load, or "
-        "use toytorch.vision.models, which travel with the package."
-    )
+def _refusing(name: str) -> Callable[..., NoReturn]:
+    def function(*args: object, **kwargs: object) -> NoReturn:
+        raise RuntimeError(
+            f"torch.hub.{name} is not available: toytorch loads nothing from the "
+            "network. Download the weights yourself and read them with torch.load, or "
+            "use toytorch.vision.models, which travel with the package."
+        )
+
+    return called(name, "Raises RuntimeError: it would load something from the network.", function)
 
 
-def load(repo_or_dir: str, model: str, *args: object, **kwargs: object) -> NoReturn:
-    """Raises RuntimeError: it would run code from the network."""
-    _refuse("load")
-
-
-def list(github: str, *args: object, **kwargs: object) -> NoReturn:
-    """Raises RuntimeError."""
-    _refuse("list")
-
-
-def help(github: str, model: str, *args: object, **kwargs: object) -> NoReturn:
-    """Raises RuntimeError."""
-    _refuse("help")
-
-
-def load_state_dict_from_url(url: str, *args: object, **kwargs: object) -> NoReturn:
-    """Raises RuntimeError."""
-    _refuse("load_state_dict_from_url")
-
-
-def download_url_to_file(url: str, dst: str, *args: object, **kwargs: object) -> NoReturn:
-    """Raises RuntimeError."""
-    _refuse("download_url_to_file")
+load, list, help = map(_refusing, ("load", "list", "help"))
+load_state_dict_from_url = _refusing("load_state_dict_from_url")
+download_url_to_file = _refusing("download_url_to_file")

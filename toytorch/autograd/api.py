@@ -284,15 +284,8 @@ def batched(
     reached: list[bool] = []
 
     def pull(*cotangents: Any) -> tuple[Any, ...]:
-        found = grad(
-            outputs,
-            inputs,
-            cotangents,
-            retain_graph,
-            create_graph,
-            allow_unused=allow_unused,
-            materialize_grads=materialize,
-        )
+        options: Any = {"allow_unused": allow_unused, "materialize_grads": materialize}
+        found = grad(outputs, inputs, cotangents, retain_graph, create_graph, **options)
         reached[:] = [g is not None for g in found]
         return tuple(g for g in found if g is not None)
 
@@ -310,14 +303,8 @@ def _backward(
     engine: engines.Engine | None = None,
 ) -> None:
     """Adds the gradients of this tensor to the leaves it was computed from."""
-    backward(
-        (self,),
-        None if gradient is None else (gradient,),
-        retain_graph,
-        create_graph,
-        inputs,
-        engine=engine,
-    )
+    given = None if gradient is None else (gradient,)
+    backward((self,), given, retain_graph, create_graph, inputs, engine=engine)
 
 
 _backward.__qualname__ = "Tensor.backward"

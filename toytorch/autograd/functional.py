@@ -356,14 +356,7 @@ def hessian(
         numbers = tuple(range(len(given)))
         found = jacfwd(jacrev(checked, numbers), numbers)(*(x.detach() for x in given))
         return found if many else found[0][0]
-    found = jacobian(
-        gradient,
-        given,
-        create_graph=create_graph,
-        strict=strict,
-        vectorize=vectorize,
-        strategy=outer_jacobian_strategy,
-    )
+    found = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return found if many else found[0][0]
 
 

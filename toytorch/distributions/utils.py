@@ -98,6 +98,11 @@ class lazy_property:
         return value
 
 
+def by_formula(doc: str, formula: Callable[[Any], Any]) -> Any:
+    """A property that is a formula of the object: such as a moment, of parameters."""
+    return property(formula, doc=doc)
+
+
 def _below(size: int, diag: int, device: Device) -> Tensor:
     """Where a matrix lies on or below a diagonal."""
     at = torch.arange(size, device=device)

@@ -192,15 +192,8 @@ def compile(
     tensor([2., 2., 2.])
     """
     if model is None:
-        return lambda m: compile(
-            m,
-            fullgraph=fullgraph,
-            dynamic=dynamic,
-            backend=backend,
-            mode=mode,
-            options=options,
-            disable=disable,
-        )
+        words: Any = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend}
+        return lambda m: compile(m, **words, mode=mode, options=options, disable=disable)
     if mode is not None and options is not None:
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."

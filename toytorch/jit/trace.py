@@ -95,16 +95,9 @@ def trace(
                 "trace doesn't support compiling individual module's functions.\n"
                 "Please use trace_module"
             )
-        return trace_module(
-            owner,
-            {called: args},
-            optimize,
-            check_trace,
-            [more if isinstance(more, dict) else {"forward": more} for more in check_inputs or ()],
-            check_tolerance,
-            strict,
-            passes=passes,
-        )
+        checks = [m if isinstance(m, dict) else {"forward": m} for m in check_inputs or ()]
+        how = optimize, check_trace, checks, check_tolerance, strict
+        return trace_module(owner, {called: args}, *how, passes=passes)
     name = getattr(func, "__name__", type(func).__name__)
     name = "forward" if name == "<lambda>" else name
     traced = traced_function(func, args, name, None, strict)

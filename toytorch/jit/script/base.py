@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from toytorch.facts.hints import Fn, Kwargs
@@ -150,14 +150,7 @@ class Base:
                 if word and isinstance(at, ast.stmt)
                 else (source.end - source.column)
             )
-            source = type(source)(
-                source.file,
-                source.line,
-                source.column,
-                source.text,
-                source.column + max(1, length),
-                source.function,
-            )
+            source = replace(source, end=source.column + max(1, length))
         return UnsupportedNodeError(source, f"{what} aren't supported")
 
     def no_value(self, item: object, at: At) -> CompileError:

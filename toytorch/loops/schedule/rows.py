@@ -61,7 +61,7 @@ class Rows(Schedule):
         """Where a kept value waits: in an output, or in scratch as long as a row (of a `block`)."""
         if name in self.plan.kept_in:
             return self.buffers[self.plan.kept_in[name]]
-        size = (*(f"n{a}" for a in self.gone_axes), *block)
+        size: tuple[Index, ...] = (*(f"n{a}" for a in self.gone_axes), *block)
         made = Buffer(self.unique(f"kept_{name}"), self.plan.types[name], (-1,), size=size)
         self.scratch.append(made)
         return made

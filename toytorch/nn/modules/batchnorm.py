@@ -174,15 +174,9 @@ class SyncBatchNorm(_BatchNorm):
         """The module with every batch norm in it replaced by a synchronised one."""
         made = module
         if isinstance(module, _BatchNorm):
-            made = cls(
-                module.num_features,
-                module.eps,
-                module.momentum,
-                module.affine,
-                module.track_running_stats,
-                process_group,
-                bias=module.bias is not None,
-            )
+            how = module.eps, module.momentum, module.affine, module.track_running_stats
+            has_bias = module.bias is not None
+            made = cls(module.num_features, *how, process_group, bias=has_bias)
             made._parameters.update(module._parameters)
             made._buffers.update(module._buffers)
             made.training = module.training

@@ -135,21 +135,10 @@ class _Conv(_ConvNd):
         dtype: DType | None = None,
     ) -> None:
         each = _ntuple(self.dims)
-        super().__init__(
-            in_channels,
-            out_channels,
-            each(kernel_size),
-            each(stride),
-            padding if isinstance(padding, str) else each(padding),
-            each(dilation),
-            False,
-            each(0),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+        border = padding if isinstance(padding, str) else each(padding)
+        window = each(kernel_size), each(stride), border, each(dilation), False, each(0)
+        more = groups, bias, padding_mode, device, dtype
+        super().__init__(in_channels, out_channels, *window, *more)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         convolve, padding = type(self).function, self.padding
@@ -203,21 +192,9 @@ class _ConvTransposeNd(_ConvNd):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         each = _ntuple(self.dims)
-        super().__init__(
-            in_channels,
-            out_channels,
-            each(kernel_size),
-            each(stride),
-            each(padding),
-            each(dilation),
-            True,
-            each(output_padding),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+        window = each(kernel_size), each(stride), each(padding), each(dilation)
+        more: Any = True, each(output_padding), groups, bias, padding_mode, device, dtype
+        super().__init__(in_channels, out_channels, *window, *more)
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """The result; of the sizes that a stride may come from, `output_size` chooses one."""

@@ -219,16 +219,8 @@ class Stateful(Tree):
         error_msgs: list[str],
     ) -> None:
         for hook, with_module in list(self._load_state_dict_pre_hooks.values()):
-            hook(
-                *[self] * with_module,
-                state_dict,
-                prefix,
-                local_metadata,
-                strict,
-                missing_keys,
-                unexpected_keys,
-                error_msgs,
-            )
+            found = missing_keys, unexpected_keys, error_msgs
+            hook(*[self] * with_module, state_dict, prefix, local_metadata, strict, *found)
         mine = self._own_state()
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, value in mine.items():

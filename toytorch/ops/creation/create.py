@@ -430,20 +430,13 @@ def full(
     if not isinstance(size, (list, tuple)):
         raise wrong_argument("full", "size", 1, "tuple of ints", size)
     shape = _size((size,), None, "full")
-    return put_out(
-        dtype=dtype,
-        out=out,
-        names=names,
-        aten="full",
-        made=finish(
-            lambda xp: xp.full(
-                shape, as_filling(np, fill_value, np.dtype(kind), math.prod(shape))[()], kind
-            ),
-            device,
-            requires_grad,
-            "full",
-        ),
-    )
+
+    def make(xp: ArrayModule) -> Any:
+        value = as_filling(np, fill_value, np.dtype(kind), math.prod(shape))[()]
+        return xp.full(shape, value, kind)
+
+    made = finish(make, device, requires_grad, "full")
+    return put_out(made, out, names, dtype=dtype, aten="full")
 
 
 def _like(name: str, fill: str) -> Any:

@@ -382,17 +382,8 @@ def convolve(
         images, padding = _same(images, weight, stride, dilation)
     elif isinstance(padding, str):
         raise RuntimeError("Invalid padding string: '" + padding + "'")
-    made = convolution.function(
-        images,
-        weight,
-        bias,
-        stride,
-        _sizes(name, padding, n, "padding"),
-        dilation,
-        False,
-        (0,) * n,
-        groups,
-    )
+    window = stride, _sizes(name, padding, n, "padding"), dilation
+    made = convolution.function(images, weight, bias, *window, False, (0,) * n, groups)
     return made.squeeze(0) if single else made
 
 
