@@ -237,23 +237,20 @@ def grad(
     found = (engine or engines.default).backward(
         roots, keep_graph=keep, create_graph=create_graph, inputs=list(inputs), capture=True
     )
-    results = []
-    for i, tensor in enumerate(inputs):
-        value = found.get(id(tensor))
-        if value is None:
-            if not allow_unused:
+    results = [found.get(id(tensor)) for tensor in inputs]
+    for i, value in enumerate(results):
+        if value is None and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {i} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior."
+            )
+        if value is None and materialize_grads:
+            if isinstance(places[i], GradientEdge):
                 raise RuntimeError(
-                    f"The differentiated Tensor at index {i} appears to not have been used in the "
-                    "graph. Set allow_unused=True if this is the desired behavior."
+                    "materialize_grads cannot be used when the given input is a GradientEdge"
                 )
-            if materialize_grads:
-                if isinstance(places[i], GradientEdge):
-                    raise RuntimeError(
-                        "materialize_grads cannot be used when the given input is a GradientEdge"
-                    )
-                value = zeros_like(tensor)
-                value._requires_grad = create_graph
-        results.append(value)
+            results[i] = zeros_like(inputs[i])
+            results[i]._requires_grad = create_graph
     return tuple(results)
 
 

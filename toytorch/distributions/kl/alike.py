@@ -108,10 +108,7 @@ def _kl_poisson_poisson(p: Poisson, q: Poisson) -> Tensor:
 
 # -- numbers ---------------------------------------------------------------------------------------
 
-
-@register_kl(Beta, Beta)
-def _kl_beta_beta(p: Beta, q: Beta) -> Tensor:
-    return _kl_dirichlet_dirichlet(p._dirichlet, q._dirichlet)
+register_kl(Beta, Beta)(lambda p, q: _kl_dirichlet_dirichlet(p._dirichlet, q._dirichlet))
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
@@ -148,9 +145,7 @@ def _kl_normal_normal(p: Normal, q: Normal) -> Tensor:
     return 0.5 * (ratio + off - 1 - ratio.log())
 
 
-@register_kl(HalfNormal, HalfNormal)
-def _kl_halfnormal_halfnormal(p: HalfNormal, q: HalfNormal) -> Tensor:
-    return _kl_normal_normal(p.base_dist, q.base_dist)
+register_kl(HalfNormal, HalfNormal)(lambda p, q: _kl_normal_normal(p.base_dist, q.base_dist))
 
 
 @register_kl(Laplace, Laplace)
