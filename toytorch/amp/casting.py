@@ -93,11 +93,10 @@ def cast_operands(op: Op, args: Args) -> tuple[Any, ...]:
         wide = local.dtype[where] if kind == "half" else float32
     new = list(args)
     for i in op.tensor_at:
-        new[i] = (
-            [cast(t, where, wide) for t in args[i]]
-            if isinstance(args[i], (list, tuple))
-            else cast(args[i], where, wide)
-        )
+        if isinstance(args[i], (list, tuple)):
+            new[i] = [cast(t, where, wide) for t in args[i]]
+        else:
+            new[i] = cast(args[i], where, wide)
     return tuple(new)
 
 

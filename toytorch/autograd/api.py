@@ -249,8 +249,8 @@ def grad(
                 raise RuntimeError(
                     "materialize_grads cannot be used when the given input is a GradientEdge"
                 )
-            results[i] = zeros_like(inputs[i])
-            results[i]._requires_grad = create_graph
+            results[i] = value = zeros_like(inputs[i])
+            value._requires_grad = create_graph
     return tuple(results)
 
 

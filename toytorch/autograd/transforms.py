@@ -117,11 +117,10 @@ def grad_and_value(func: Fn, argnums: Ints = 0, has_aux: bool = False) -> Any:
                     " use the vjp or jacrev APIs instead?"
                 )
             tracked, more = connected([value], xs, tracked) if wanted else (False, False)
-            grads = (
-                grad_of(value, xs, create_graph=more, allow_unused=True)
-                if value._requires_grad
-                else [None] * len(xs)
-            )
+            if value._requires_grad:
+                grads = grad_of(value, xs, create_graph=more, allow_unused=True)
+            else:
+                grads = [None] * len(xs)
         found = tree_unflatten(filled(grads, xs, tracked), tree_flatten(tree)[1])
         value = value if tracked else released(value)
         return found, ((value, kept_aux(aux, tracked)) if has_aux else value)

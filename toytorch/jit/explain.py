@@ -50,11 +50,9 @@ def graph_of(f: object, inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
         f = f.forward
     if isinstance(f, Compiled):
         recorded = f.recorded(inputs, {})
-        return (
-            (None, [])
-            if recorded is None
-            else (recorded.function, recorded.inputs(tree_leaves((inputs, {}))))
-        )
+        if recorded is None:
+            return (None, [])
+        return (recorded.function, recorded.inputs(tree_leaves((inputs, {}))))
     function = f._methods["forward"] if hasattr(f, "_methods") else f
     if not hasattr(function, "flat"):
         raise TypeError(

@@ -466,11 +466,10 @@ def flattened(tensor: Tensor, dims: Any, out: str) -> Tensor:
 def unflattened(tensor: Tensor, dim: Any, sizes: Sizes) -> Tensor:
     """A dimension as several, given as (name, size) pairs."""
     at, own = position(tensor, dim), names_of(tensor)
-    pairs = (
-        list(sizes.items())
-        if hasattr(sizes, "items")
-        else [p if isinstance(p, (tuple, list)) else (None, p) for p in sizes]
-    )
+    if hasattr(sizes, "items"):
+        pairs = list(sizes.items())
+    else:
+        pairs = [p if isinstance(p, (tuple, list)) else (None, p) for p in sizes]
     with unnamed():
         made = tensor.unflatten(at, [n for _, n in pairs])
     return put(made, (*own[:at], *(name for name, _ in pairs), *own[at + 1 :]))

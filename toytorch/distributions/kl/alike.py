@@ -108,7 +108,10 @@ def _kl_poisson_poisson(p: Poisson, q: Poisson) -> Tensor:
 
 # -- numbers ---------------------------------------------------------------------------------------
 
-register_kl(Beta, Beta)(lambda p, q: _kl_dirichlet_dirichlet(p._dirichlet, q._dirichlet))
+
+@register_kl(Beta, Beta)
+def _kl_beta_beta(p: Beta, q: Beta) -> Tensor:
+    return _kl_dirichlet_dirichlet(p._dirichlet, q._dirichlet)
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)

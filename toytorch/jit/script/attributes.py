@@ -353,11 +353,10 @@ def declared_type(module: object, name: str) -> tuple[Type | None, bool]:
             "typing.Final" in (str(hint), str(typing.get_origin(hint)))
         )
         try:
-            found = (
-                read(parse_python(text, mode="eval").body, space.__getitem__)
-                if text
-                else type_of(hint)
-            )
+            if text:
+                found = read(parse_python(text, mode="eval").body, space.__getitem__)
+            else:
+                found = type_of(hint)
         except (Unreadable, AttributeError, SyntaxError, KeyError):
             found = None
         return found, final

@@ -145,11 +145,10 @@ class Base:
         source = self.program.source(at)
         if source is not None:
             word = source.text[source.column :].split(maxsplit=1)[:1]
-            length = (
-                len(word[0].rstrip(":("))
-                if word and isinstance(at, ast.stmt)
-                else (source.end - source.column)
-            )
+            if word and isinstance(at, ast.stmt):
+                length = len(word[0].rstrip(":("))
+            else:
+                length = source.end - source.column
             source = replace(source, end=source.column + max(1, length))
         return UnsupportedNodeError(source, f"{what} aren't supported")
 

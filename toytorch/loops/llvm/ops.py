@@ -109,11 +109,9 @@ class Operations:
     def abs(self, type: str, x: Value) -> Any:
         if kind(type) == "f":
             return self.of(type).abs(x)
-        return (
-            x
-            if kind(type) == "u"
-            else self.b.select(self.lt(type, x, self.constant(0, type)), self.b.neg(x), x)
-        )
+        if kind(type) == "u":
+            return x
+        return self.b.select(self.lt(type, x, self.constant(0, type)), self.b.neg(x), x)
 
     def sign(self, type: str, x: Value) -> Any:
         """-1, 0 or 1; 0 for NaN, as PyTorch has it."""

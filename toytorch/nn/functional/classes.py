@@ -77,11 +77,10 @@ def cross_entropy(
     if reduction == "mean" and whole:
         spread = spread.mean()
     elif reduction == "mean":
-        total = (
-            known.sum()
-            if weight is None
-            else weight[target.masked_fill(~known, 0)].masked_fill(~known, 0).sum()
-        )
+        if weight is None:
+            total = known.sum()
+        else:
+            total = weight[target.masked_fill(~known, 0)].masked_fill(~known, 0).sum()
         spread = spread.sum() / total
     elif reduction == "sum":
         spread = spread.sum()

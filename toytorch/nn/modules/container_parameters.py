@@ -15,11 +15,9 @@ from toytorch.nn.parameter import Parameter
 
 def _as_parameter(value: object) -> Any:
     """A plain tensor becomes a parameter; anything else stays as it is."""
-    return (
-        Parameter(value)
-        if isinstance(value, Tensor) and not isinstance(value, Parameter)
-        else value
-    )
+    if isinstance(value, Tensor) and not isinstance(value, Parameter):
+        return Parameter(value)
+    return value
 
 
 def _line(key: int | str, value: object, kind: str) -> str:

@@ -82,11 +82,10 @@ class _ConvNd(Stated, Module):
         self.dilation, self.transposed, self.output_padding = dilation, transposed, output_padding
         self.groups, self.padding_mode = groups, padding_mode
         self._reversed_padding_repeated_twice = self._border()
-        channels = (
-            (in_channels, out_channels // groups)
-            if transposed
-            else (out_channels, in_channels // groups)
-        )
+        if transposed:
+            channels = (in_channels, out_channels // groups)
+        else:
+            channels = (out_channels, in_channels // groups)
         self.weight = Parameter(empty((*channels, *kernel_size), device=device, dtype=dtype))
         made = Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None
         self.register_parameter("bias", made)

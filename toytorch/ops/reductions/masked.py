@@ -207,11 +207,10 @@ def logaddexp(
 
 def _shown(input: Tensor, dim: Ints | None, keepdim: bool, mask: Tensor | None) -> Any:
     """How many elements the mask shows."""
-    seen = (
-        _bool_mask(input, mask)
-        if mask is not None
-        else input.new_ones(input.shape, dtype=types.bool)
-    )
+    if mask is not None:
+        seen = _bool_mask(input, mask)
+    else:
+        seen = input.new_ones(input.shape, dtype=types.bool)
     return seen.sum(_dims(dim, input.ndim), keepdim)
 
 

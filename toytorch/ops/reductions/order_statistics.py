@@ -198,11 +198,10 @@ def _quantile(name: str, skip: bool) -> Any:
             made = made.lerp(above, weight)
         made = made.movedim(-1, 0)  # (q, …)
         if keepdim and input.ndim:
-            made = (
-                made.reshape((flat.numel(), *([1] * input.ndim)))
-                if dim is None
-                else made.unsqueeze(d + 1)
-            )
+            if dim is None:
+                made = made.reshape((flat.numel(), *([1] * input.ndim)))
+            else:
+                made = made.unsqueeze(d + 1)
         elif x.ndim == 0 or dim is None:
             made = made.reshape((flat.numel(),))
         if fractions.ndim == 0:

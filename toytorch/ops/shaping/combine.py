@@ -230,11 +230,10 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    made = (
-        rearrange.diag_embed.function(input, diagonal)
-        if input.ndim == 1
-        else slices.diagonal.function(input, diagonal).clone(memory_format=contiguous_format)
-    )
+    if input.ndim == 1:
+        made = rearrange.diag_embed.function(input, diagonal)
+    else:
+        made = slices.diagonal.function(input, diagonal).clone(memory_format=contiguous_format)
     aten = "diag_embed" if input.ndim == 1 else "diagonal_copy"
     return create.put_out(made, out, same=True, aten=aten, of=(input,))
 

@@ -96,11 +96,10 @@ class DataLoader:
         self.pin_memory, self.batch_size, self.drop_last = pin_memory, batch_size, drop_last
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
         if sampler is None and not self._stream:
-            sampler = (
-                RandomSampler(dataset, generator=generator)
-                if shuffle
-                else SequentialSampler(dataset)
-            )
+            if shuffle:
+                sampler = RandomSampler(dataset, generator=generator)
+            else:
+                sampler = SequentialSampler(dataset)
         if batch_size is not None and batch_sampler is None and not self._stream:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.sampler, self.batch_sampler = sampler, batch_sampler

@@ -251,11 +251,10 @@ def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Tensor:
 
 def center_crop(img: Tensor, output_size: Ints) -> Tensor:
     """The middle of a picture, with a border of zeros where the picture is smaller."""
-    height, width = (
-        [output_size] * 2
-        if isinstance(output_size, int)
-        else (list(output_size) * (3 - len(output_size)))
-    )
+    if isinstance(output_size, int):
+        height, width = [output_size] * 2
+    else:
+        height, width = list(output_size) * (3 - len(output_size))
     _, h, w = get_dimensions(img)
     if width > w or height > h:
         across, down = max(width - w, 0), max(height - h, 0)
