@@ -283,14 +283,8 @@ def all_rows(
     wanted = [i for i, o in enumerate(outs) if o._requires_grad]
 
     def pull(*us: Tensor) -> tuple[Tensor, ...]:
-        found = grad(
-            [outs[i] for i in wanted],
-            xs,
-            [us[i] for i in wanted],
-            retain_graph=True,
-            create_graph=create_graph,
-            allow_unused=True,
-        )
+        values, cotangents = ([given[i] for i in wanted] for given in (outs, us))
+        found = grad(values, xs, cotangents, True, create_graph, allow_unused=True)
         return tuple(zeros_like(x.detach()) if g is None else g for g, x in zip(found, xs))
 
     if not wanted:

@@ -214,15 +214,9 @@ def traced_function(
     plain = isinstance(result, Tensor) or (
         isinstance(result, tuple) and len(result) > 1 and all(isinstance(r, Tensor) for r in result)
     )
-    function = TracedFunction(
-        name,
-        graph,
-        None if plain else out_spec,
-        owner,
-        None if tracer.freezes() else again,
-        signature(flat),
-        nested=not all(isinstance(a, Tensor) for a in args),
-    )
+    shape, more = None if plain else out_spec, None if tracer.freezes() else again
+    nested = not all(isinstance(a, Tensor) for a in args)
+    function = TracedFunction(name, graph, shape, owner, more, signature(flat), nested=nested)
     function.names = parameter_names(func, len(args))
     return function
 

@@ -149,11 +149,6 @@ def linear_cross_entropy(
     flat = linear_bias if linear_bias is None else linear_bias.reshape([-1])
     logits = linear(input, linear_weight.reshape([-1, features]), flat)
     logits = logits.reshape([*input.shape[:-1], *shape])
-    return cross_entropy(
-        logits,
-        target,
-        weight,
-        reduction=reduction,
-        ignore_index=-100 if ignore_index is None else ignore_index,
-        label_smoothing=label_smoothing,
-    )
+    more: Any = {"ignore_index": -100 if ignore_index is None else ignore_index}
+    more |= {"reduction": reduction, "label_smoothing": label_smoothing}
+    return cross_entropy(logits, target, weight, **more)

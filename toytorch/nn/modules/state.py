@@ -190,15 +190,8 @@ class Stateful(Tree):
         for name, child in self._modules.items():
             if child is not None:
                 inner = f"{prefix}{name}."
-                child._load_part(
-                    OrderedDict((k, v) for k, v in part.items() if k.startswith(inner)),
-                    inner,
-                    about,
-                    assign,
-                    missing,
-                    unexpected,
-                    errors,
-                )
+                its = OrderedDict((k, v) for k, v in part.items() if k.startswith(inner))
+                child._load_part(its, inner, about, assign, missing, unexpected, errors)
         found = IncompatibleKeys(missing, unexpected)
         for hook in list(self._load_state_dict_post_hooks.values()):
             if hook(self, found) is not None:

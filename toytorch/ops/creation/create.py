@@ -487,15 +487,9 @@ def _like(name: str, fill: str) -> Any:
             return like_compressed(input, fill, dtype, device, requires_grad)
         if wanted is not strided:
             refuse_fill(fill)
-            return without_entries(
-                fill,
-                input.shape,
-                dtype or input.dtype,
-                input.device if device is None else device,
-                requires_grad,
-                input._array.sparse_dim if input.is_sparse else None,
-                wanted,
-            )
+            kind, where = dtype or input.dtype, input.device if device is None else device
+            dims = input._array.sparse_dim if input.is_sparse else None
+            return without_entries(fill, input.shape, kind, where, requires_grad, dims, wanted)
         kind = _kind(dtype or input.dtype)
         same = device is None or device_class(device).type == input.device.type
         if (
