@@ -42,7 +42,7 @@ class CompressedArray(Entries):
     """
 
     __slots__ = ("ends", "layout", "places")
-    held = ("ends", "places", "values", "shape", "layout")
+    held = "ends places values shape layout"
     coalesced = True
 
     def __init__(

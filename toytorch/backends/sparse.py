@@ -41,7 +41,7 @@ class Entries:
     """
 
     __slots__ = ("shape", "values")
-    held: ClassVar[tuple[str, ...]]
+    held: ClassVar[str]
     __array_ufunc__ = None  # NumPy's functions shall refuse it
     flags = Flags()
     shape: Sizes
@@ -73,7 +73,7 @@ class Entries:
         return (0,) * len(self.shape)
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return type(self), tuple(getattr(self, name) for name in self.held)
+        return type(self), tuple(getattr(self, name) for name in self.held.split())
 
     def mapped(self, of: Callable[[Any], Any]) -> Any:
         """The same array of other parts: what a function makes of each."""
@@ -108,7 +108,7 @@ class Entries:
         if where is not Ellipsis or source.__class__ is not self.__class__:
             raise TypeError("Cannot assign to a sparse tensor")
         values = source.values.astype(self.dtype, copy=False)
-        for name in self.held:
+        for name in self.held.split():
             if name != "shape":
                 setattr(self, name, getattr(source, name))
         self.values = values
@@ -125,7 +125,7 @@ class SparseArray(Entries):
     """
 
     __slots__ = ("coalesced", "indices")
-    held = ("indices", "values", "shape", "coalesced")
+    held = "indices values shape coalesced"
     layout = sparse_coo
 
     def __init__(

@@ -197,9 +197,11 @@ class SummaryWriter:
         """Adds a histogram that was counted elsewhere; bucket_limits are the upper ones."""
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
-        fields: Any = {"min": min, "max": max, "num": num, "sum": sum, "sum_squares": sum_squares}
-        fields |= {"bucket_limit": bucket_limits, "bucket": bucket_counts}
-        self._add(summaries.histogram_of(tag, **fields), global_step, walltime)
+        more: Any = {"sum_squares": sum_squares, "bucket": bucket_counts}
+        made = summaries.histogram_of(
+            tag, min=min, max=max, num=num, sum=sum, bucket_limit=bucket_limits, **more
+        )
+        self._add(made, global_step, walltime)
 
     def add_pr_curve(
         self,
