@@ -1,6 +1,5 @@
 """How modules convert their parameters from some version on, like `torch.__future__`.
 
->>> import toytorch as torch
 >>> layer = torch.nn.Linear(2, 2)
 >>> before = layer.weight
 >>> torch.__future__.set_overwrite_module_params_on_conversion(True)

@@ -1,6 +1,5 @@
 """toytorch: PyTorch rebuilt in Python, for reading and for use.
 
->>> import toytorch as torch
 >>> x = torch.tensor([1., 2.], requires_grad=True)
 >>> (x ** 2).sum().backward()
 >>> x.grad

@@ -6,6 +6,7 @@ from typing import Any
 
 from toytorch import cpu, cuda
 from toytorch.facts import dtype as types
+from toytorch.facts.composed import called
 from toytorch.facts.device import device
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device
@@ -30,6 +31,22 @@ def current_device_index() -> int:
     """The number of the one that new tensors go to."""
     _there()
     return cuda.current_device()
+
+
+def _there() -> None:
+    """Refuses where there is no accelerator."""
+    if not cuda.is_available():
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+def _of_device(name: str, doc: str, of: str = "") -> Any:
+    """A function of a device that `torch.cuda` has, by its name there."""
+
+    def function(device: Device = None, /) -> Any:
+        _there()
+        return getattr(cuda, of or name)(device)
+
+    return called(name, doc, function)
 
 
 def set_device_index(device: Device, /) -> None:
@@ -58,17 +75,13 @@ def get_device_module(device: Device = None) -> Any:
     return cuda if kind == "cuda" else cpu
 
 
-def synchronize(device: Device = None, /) -> None:
-    """Returns when all its work is done."""
-    _there()
-    cuda.synchronize(device)
+synchronize = _of_device("synchronize", "Returns when all its work is done.")
 
 
 class Graph(cuda.CUDAGraph):
     """A recorded sequence of launches, as a context that records on the current stream. Like
     `torch.accelerator.Graph`.
 
-    >>> import toytorch as torch
     >>> with torch.cuda.simulate():
     ...     x, graph = torch.zeros(2, device="cuda"), torch.accelerator.Graph()
     ...     with torch.cuda.stream(torch.cuda.Stream()), graph:
@@ -101,12 +114,6 @@ class Graph(cuda.CUDAGraph):
 # -- memory ----------------------------------------------------------------------------------------
 
 
-def _there() -> None:
-    """Refuses where there is no accelerator."""
-    if not cuda.is_available():
-        raise RuntimeError("Cannot access accelerator device when none is available.")
-
-
 def empty_host_cache() -> None:
     """Gives back pinned memory that no tensor uses: the host's own allocator keeps none."""
     _there()
@@ -118,58 +125,19 @@ def empty_cache() -> None:
     cuda.empty_cache()
 
 
-def memory_stats(device: Device = None, /) -> dict[str, Any]:
-    """What the allocator counts, by dotted names."""
-    _there()
-    return cuda.memory_stats(device)
-
-
-def memory_allocated(device: Device = None, /) -> int:
-    """Bytes that tensors use."""
-    _there()
-    return cuda.memory_allocated(device)
-
-
-def max_memory_allocated(device: Device = None, /) -> int:
-    """The most bytes that tensors have used."""
-    _there()
-    return cuda.max_memory_allocated(device)
-
-
-def memory_reserved(device: Device = None, /) -> int:
-    """Bytes that the allocator holds."""
-    _there()
-    return cuda.memory_reserved(device)
-
-
-def max_memory_reserved(device: Device = None, /) -> int:
-    """The most bytes that the allocator has held."""
-    _there()
-    return cuda.max_memory_reserved(device)
-
-
-def reset_accumulated_memory_stats(device: Device = None, /) -> None:
-    """Starts the counts of allocations anew."""
-    _there()
-    cuda.reset_accumulated_memory_stats(device)
-
-
-def reset_peak_memory_stats(device: Device = None, /) -> None:
-    """Starts the largest figures anew."""
-    _there()
-    cuda.reset_peak_memory_stats(device)
-
-
-def get_memory_info(device: Device = None, /) -> tuple[int, int]:
-    """(bytes that are free, bytes of the device)."""
-    _there()
-    return cuda.mem_get_info(device)
-
-
-def current_stream(device: Device = None, /) -> Any:
-    """The stream that work goes to."""
-    _there()
-    return cuda.current_stream(device)
+memory_stats = _of_device("memory_stats", "What the allocator counts, by dotted names.")
+memory_allocated = _of_device("memory_allocated", "Bytes that tensors use.")
+max_memory_allocated = _of_device("max_memory_allocated", "The most bytes that tensors have used.")
+memory_reserved = _of_device("memory_reserved", "Bytes that the allocator holds.")
+max_memory_reserved = _of_device("max_memory_reserved", "The most bytes that it has held.")
+reset_accumulated_memory_stats = _of_device(
+    "reset_accumulated_memory_stats", "Starts the counts of allocations anew."
+)
+reset_peak_memory_stats = _of_device("reset_peak_memory_stats", "Starts the largest figures anew.")
+get_memory_info = _of_device(
+    "get_memory_info", "(bytes that are free, bytes of the device).", "mem_get_info"
+)
+current_stream = _of_device("current_stream", "The stream that work goes to.")
 
 
 def set_stream(stream: Any) -> None:

@@ -4,7 +4,6 @@ An operator has a signature, a function that computes it (one for all devices, o
 where it is to be differentiated, a backward. Unlike a plain function it is one step of the graph,
 whatever runs inside, and its arguments are checked against the signature.
 
->>> import toytorch as torch
 >>> @custom_op("docs::twice", mutates_args=())
 ... def twice(x: torch.Tensor) -> torch.Tensor:
 ...     return x * 2

@@ -39,7 +39,6 @@ def fork_rng(
     `devices` are the GPUs this holds for (all that have been drawn on, if not given); the CPU's
     generator is always among them. Like `torch.random.fork_rng`.
 
-    >>> import toytorch as torch
     >>> _ = torch.manual_seed(0)
     >>> with torch.random.fork_rng():
     ...     a = torch.rand(2)

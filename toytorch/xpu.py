@@ -15,9 +15,7 @@ def is_available() -> bool:
     return False
 
 
-def is_initialized() -> bool:
-    """Whether anything was done on one: no."""
-    return False
+is_initialized = is_available
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
@@ -42,16 +40,11 @@ def manual_seed(seed: int) -> None:
     """Seeds the generator of one, where there is one."""
 
 
-def manual_seed_all(seed: int) -> None:
-    """Seeds the generators of all there are."""
-
-
 def seed() -> None:
-    """Seeds the generator of one with a number of the system."""
+    """Seeds the generators with a number of the system, where there are any."""
 
 
-def seed_all() -> None:
-    """Seeds all of them with a number of the system."""
+manual_seed_all, seed_all = manual_seed, seed
 
 
 def empty_cache() -> None:

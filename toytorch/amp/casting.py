@@ -93,11 +93,10 @@ def cast_operands(op: Op, args: Args) -> tuple[Any, ...]:
         wide = local.dtype[where] if kind == "half" else float32
     new = list(args)
     for i in op.tensor_at:
-        new[i] = (
-            [cast(t, where, wide) for t in args[i]]
-            if isinstance(args[i], (list, tuple))
-            else cast(args[i], where, wide)
-        )
+        if isinstance(args[i], (list, tuple)):
+            new[i] = [cast(t, where, wide) for t in args[i]]
+        else:
+            new[i] = cast(args[i], where, wide)
     return tuple(new)
 
 
@@ -207,7 +206,6 @@ class autocast:
     keep their type. Backward passes belong outside. A `dtype` that cannot be had is warned about
     and switches casting off. Like `torch.autocast`.
 
-    >>> import toytorch as torch
     >>> a = torch.ones(2, 2)
     >>> with torch.autocast("cpu"):
     ...     (a @ a).dtype, (a + a).dtype

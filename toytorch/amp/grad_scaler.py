@@ -57,7 +57,6 @@ class GradScaler:
     Disabled, or on "cuda" without a GPU (with a warning), all methods pass things through. Like
     `torch.amp.GradScaler`.
 
-    >>> import toytorch as torch
     >>> scaler = GradScaler("cpu", init_scale=8.)
     >>> w = torch.ones(1, requires_grad=True)
     >>> optimizer = torch.optim.SGD([w], lr=0.5)

@@ -41,7 +41,6 @@ class detect_anomaly(Mode):
     Like `torch.autograd.detect_anomaly`; the traceback leaves out the frames of libraries.
 
     >>> import warnings
-    >>> import toytorch as torch
     >>> x = torch.tensor(-1., requires_grad=True)
     >>> with warnings.catch_warnings(action="ignore"), detect_anomaly():
     ...     x.sqrt().backward()

@@ -158,7 +158,6 @@ def backward(
     Each leaf x gets Σ (∂tensor/∂x)ᵀ·grad. Like `torch.autograd.backward`; `engine` is an argument for
     another engine.
 
-    >>> import toytorch as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> backward((3 * x).sum()); x.grad
     tensor([3., 3.])
@@ -199,7 +198,6 @@ def grad(
     """The gradients of outputs with respect to inputs, which are returned and stored nowhere: in a
     tuple, or of a dict of inputs in one.
 
-    >>> import toytorch as torch
     >>> x = torch.tensor(3., requires_grad=True)
     >>> g, = grad(x ** 3, x, create_graph=True)
     >>> grad(g, x)
@@ -239,23 +237,20 @@ def grad(
     found = (engine or engines.default).backward(
         roots, keep_graph=keep, create_graph=create_graph, inputs=list(inputs), capture=True
     )
-    results = []
-    for i, tensor in enumerate(inputs):
-        value = found.get(id(tensor))
-        if value is None:
-            if not allow_unused:
+    results = [found.get(id(tensor)) for tensor in inputs]
+    for i, value in enumerate(results):
+        if value is None and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {i} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior."
+            )
+        if value is None and materialize_grads:
+            if isinstance(places[i], GradientEdge):
                 raise RuntimeError(
-                    f"The differentiated Tensor at index {i} appears to not have been used in the "
-                    "graph. Set allow_unused=True if this is the desired behavior."
+                    "materialize_grads cannot be used when the given input is a GradientEdge"
                 )
-            if materialize_grads:
-                if isinstance(places[i], GradientEdge):
-                    raise RuntimeError(
-                        "materialize_grads cannot be used when the given input is a GradientEdge"
-                    )
-                value = zeros_like(tensor)
-                value._requires_grad = create_graph
-        results.append(value)
+            results[i] = value = zeros_like(inputs[i])
+            value._requires_grad = create_graph
     return tuple(results)
 
 
@@ -286,15 +281,8 @@ def batched(
     reached: list[bool] = []
 
     def pull(*cotangents: Any) -> tuple[Any, ...]:
-        found = grad(
-            outputs,
-            inputs,
-            cotangents,
-            retain_graph,
-            create_graph,
-            allow_unused=allow_unused,
-            materialize_grads=materialize,
-        )
+        options: Any = {"allow_unused": allow_unused, "materialize_grads": materialize}
+        found = grad(outputs, inputs, cotangents, retain_graph, create_graph, **options)
         reached[:] = [g is not None for g in found]
         return tuple(g for g in found if g is not None)
 
@@ -312,14 +300,8 @@ def _backward(
     engine: engines.Engine | None = None,
 ) -> None:
     """Adds the gradients of this tensor to the leaves it was computed from."""
-    backward(
-        (self,),
-        None if gradient is None else (gradient,),
-        retain_graph,
-        create_graph,
-        inputs,
-        engine=engine,
-    )
+    given = None if gradient is None else (gradient,)
+    backward((self,), given, retain_graph, create_graph, inputs, engine=engine)
 
 
 _backward.__qualname__ = "Tensor.backward"

@@ -165,7 +165,6 @@ class Engine:
     run(root, gradient)     a whole engine of one's own, written on next_functions and node calls,
                             for graphs whose nodes have one result each
 
-    >>> import toytorch as torch
     >>> x = torch.tensor(2., requires_grad=True)
     >>> steps = []
     >>> watch = Engine(observer=lambda node, grads_in, grads_out: steps.append(node.name()))

@@ -385,7 +385,6 @@ def __getattr__(name: str) -> int:
 class dual_level(Mode):
     """Inside, `make_dual` gives tensors a tangent, and ops carry it on.
 
-    >>> import toytorch as torch
     >>> with dual_level():
     ...     x = make_dual(torch.tensor(2.), torch.tensor(1.))
     ...     unpack_dual(x ** 3).tangent
@@ -439,11 +438,6 @@ def unpack_dual(tensor: Tensor, *, level: Level | int | None = None) -> Any:
 
 
 __all__ = [
-    "Level",
-    "UnpackedDualTensor",
-    "dual_level",
-    "enter_dual_level",
-    "exit_dual_level",
-    "make_dual",
-    "unpack_dual",
-]
+    "Level", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level",
+    "make_dual", "unpack_dual",
+]  # fmt: skip

@@ -203,7 +203,6 @@ def _broadcasts(shape: Any, to: Any) -> bool:
 class Function:
     """An op of one's own: `forward(ctx, *inputs)` and `backward(ctx, *grads)`, called by `apply`.
 
-    >>> import toytorch as torch
     >>> class Double(Function):
     ...     @staticmethod
     ...     def forward(ctx, x):

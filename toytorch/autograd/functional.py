@@ -144,7 +144,6 @@ def vjp(
 ) -> Any:
     """(func(*inputs), vᵀJ). Like `torch.autograd.functional.vjp`.
 
-    >>> import toytorch as torch
     >>> vjp(lambda x: x.exp().sum(), torch.zeros(2))[1]
     tensor([1., 1.])
     """
@@ -163,7 +162,6 @@ def jvp(
 ) -> Any:
     """(func(*inputs), J·v), by forward mode. Like `torch.autograd.functional.jvp`.
 
-    >>> import toytorch as torch
     >>> jvp(lambda x: x ** 2, torch.tensor([1., 2.]), torch.ones(2))[1]
     tensor([2., 4.])
     """
@@ -197,7 +195,6 @@ def jacobian(
     With `vectorize` all rows are computed at once by `vmap`; `strategy="forward-mode"` computes
     columns instead, and needs it.
 
-    >>> import toytorch as torch
     >>> jacobian(lambda x: x ** 2, torch.tensor([1., 2.]))
     tensor([[2., 0.],
             [0., 4.]])
@@ -286,14 +283,8 @@ def all_rows(
     wanted = [i for i, o in enumerate(outs) if o._requires_grad]
 
     def pull(*us: Tensor) -> tuple[Tensor, ...]:
-        found = grad(
-            [outs[i] for i in wanted],
-            xs,
-            [us[i] for i in wanted],
-            retain_graph=True,
-            create_graph=create_graph,
-            allow_unused=True,
-        )
+        values, cotangents = ([given[i] for i in wanted] for given in (outs, us))
+        found = grad(values, xs, cotangents, True, create_graph, allow_unused=True)
         return tuple(zeros_like(x.detach()) if g is None else g for g, x in zip(found, xs))
 
     if not wanted:
@@ -339,7 +330,6 @@ def hessian(
 ) -> Any:
     """∂²f/∂xᵢ∂xⱼ of a function with a single value. Like `torch.autograd.functional.hessian`.
 
-    >>> import toytorch as torch
     >>> hessian(lambda x: (x ** 3).sum(), torch.tensor([1., 2.]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
@@ -360,14 +350,7 @@ def hessian(
         numbers = tuple(range(len(given)))
         found = jacfwd(jacrev(checked, numbers), numbers)(*(x.detach() for x in given))
         return found if many else found[0][0]
-    found = jacobian(
-        gradient,
-        given,
-        create_graph=create_graph,
-        strict=strict,
-        vectorize=vectorize,
-        strategy=outer_jacobian_strategy,
-    )
+    found = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return found if many else found[0][0]
 
 
@@ -408,7 +391,6 @@ def hvp(
     """(func(*inputs), H·v). Like `torch.autograd.functional.hvp`; the Hessian being symmetric, this
     is `vhp`.
 
-    >>> import toytorch as torch
     >>> hvp(lambda x: (x ** 4).sum(), torch.tensor([1., 2.]), torch.ones(2))[1]
     tensor([12., 48.])
     """

@@ -206,7 +206,6 @@ def gradcheck(
     With `masked` only the entries of sparse inputs are varied, else all of their elements.
     With `fast_mode` one random combination of all entries of each Jacobian is compared.
 
-    >>> import toytorch as torch
     >>> gradcheck(torch.sin, torch.rand(3, dtype=torch.float64, requires_grad=True))
     True
     """
@@ -444,7 +443,6 @@ def gradgradcheck(
     The gradients' own cotangents are `grad_outputs`, or random. Like
     `torch.autograd.gradgradcheck`.
 
-    >>> import toytorch as torch
     >>> gradgradcheck(torch.exp, torch.rand(3, dtype=torch.float64, requires_grad=True))
     True
     """

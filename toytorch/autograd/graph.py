@@ -34,7 +34,6 @@ class saved_tensors_hooks:
     Like `torch.autograd.graph.saved_tensors_hooks`: to keep saved tensors elsewhere, smaller, or
     to look at them.
 
-    >>> import toytorch as torch
     >>> x = torch.tensor(3., requires_grad=True)
     >>> with saved_tensors_hooks(lambda t: t * 10, lambda t: t):
     ...     y = x.exp()

@@ -96,7 +96,6 @@ class Recording(Mode):
 class no_grad(Recording):
     """No graph is recorded inside, like `torch.no_grad`.
 
-    >>> import toytorch as torch
     >>> x = torch.ones(1, requires_grad=True)
     >>> with no_grad():
     ...     (x * 2).requires_grad

@@ -87,7 +87,6 @@ def allow_mutation_on_saved_tensors() -> Iterator[Saved]:
     Like `torch.autograd.graph.allow_mutation_on_saved_tensors`; the backward pass has to run inside,
     too. Raises RuntimeError inside of another one.
 
-    >>> import toytorch as torch
     >>> x = torch.tensor(3.0, requires_grad=True)
     >>> with allow_mutation_on_saved_tensors():
     ...     y = x.clone()

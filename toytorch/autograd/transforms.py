@@ -117,11 +117,10 @@ def grad_and_value(func: Fn, argnums: Ints = 0, has_aux: bool = False) -> Any:
                     " use the vjp or jacrev APIs instead?"
                 )
             tracked, more = connected([value], xs, tracked) if wanted else (False, False)
-            grads = (
-                grad_of(value, xs, create_graph=more, allow_unused=True)
-                if value._requires_grad
-                else [None] * len(xs)
-            )
+            if value._requires_grad:
+                grads = grad_of(value, xs, create_graph=more, allow_unused=True)
+            else:
+                grads = [None] * len(xs)
         found = tree_unflatten(filled(grads, xs, tracked), tree_flatten(tree)[1])
         value = value if tracked else released(value)
         return found, ((value, kept_aux(aux, tracked)) if has_aux else value)
@@ -183,7 +182,6 @@ def history(value: Tensor, deep: bool = False) -> Iterator[Any]:
 def grad(func: Fn, argnums: Ints = 0, has_aux: bool = False) -> Any:
     """The gradient of a scalar function, as a function. Like `torch.func.grad`.
 
-    >>> import toytorch as torch
     >>> grad(grad(torch.sin))(torch.tensor(0.5)) + torch.tensor(0.5).sin()
     tensor(0.)
     """
@@ -200,7 +198,6 @@ def grad(func: Fn, argnums: Ints = 0, has_aux: bool = False) -> Any:
 def vjp(func: Fn, *primals: Tensor, has_aux: bool = False) -> Any:
     """(func(*primals), u ↦ uᵀJ). Like `torch.func.vjp`.
 
-    >>> import toytorch as torch
     >>> value, pull = vjp(lambda x: x ** 2, torch.tensor([1., 3.]))
     >>> pull(torch.ones(2))
     (tensor([2., 6.]),)
@@ -245,7 +242,6 @@ def jvp(
 ) -> Any:
     """(func(*primals), J·tangents), in forward mode. Like `torch.func.jvp`.
 
-    >>> import toytorch as torch
     >>> jvp(torch.sin, (torch.tensor(0.),), (torch.tensor(2.),))
     (tensor(0.), tensor(2.))
     """
@@ -324,7 +320,6 @@ def jacrev(
 ) -> Any:
     """The Jacobian, row by row in reverse mode. Like `torch.func.jacrev`.
 
-    >>> import toytorch as torch
     >>> jacrev(torch.sin)(torch.zeros(2))
     tensor([[1., 0.],
             [0., 1.]])
@@ -353,7 +348,6 @@ def jacrev(
 def jacfwd(func: Fn, argnums: Ints = 0, has_aux: bool = False, *, randomness: str = "error") -> Any:
     """The Jacobian, column by column in forward mode. Like `torch.func.jacfwd`.
 
-    >>> import toytorch as torch
     >>> jacfwd(lambda x: x ** 2)(torch.tensor([1., 2.]))
     tensor([[2., 0.],
             [0., 4.]])
@@ -395,7 +389,6 @@ def jacfwd(func: Fn, argnums: Ints = 0, has_aux: bool = False, *, randomness: st
 def hessian(func: Fn, argnums: Ints = 0) -> Any:
     """The Hessian, forward over reverse. Like `torch.func.hessian`.
 
-    >>> import toytorch as torch
     >>> hessian(lambda x: (x ** 3).sum())(torch.tensor([1., 2.]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])

@@ -29,7 +29,6 @@ class Variable(metaclass=VariableMeta):
 
     Like `torch.autograd.Variable`. `volatile` has no effect any more.
 
-    >>> import toytorch as torch
     >>> x = torch.ones(2)
     >>> v = Variable(x, requires_grad=True)
     >>> isinstance(x, Variable), v.requires_grad, v.data_ptr() == x.data_ptr()

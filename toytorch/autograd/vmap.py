@@ -122,7 +122,6 @@ def vmap(
     in_dims and out_dims say which dimension of every argument and result is the batch (None: an
     argument is the same for all). Like `torch.func.vmap`.
 
-    >>> import toytorch as torch
     >>> vmap(torch.dot)(torch.ones(3, 2), torch.arange(6.).reshape(3, 2))
     tensor([1., 5., 9.])
     """

@@ -180,7 +180,6 @@ def launched(name: str, function: Any, *args: Any, writes: Sequence[Any] = ()) -
     `writes` are the arguments that it writes into. An array module among the arguments is NumPy
     while the function runs on the arrays of the host.
 
-    >>> import numpy as np
     >>> launched("sum", lambda xp, a: xp.sum(a), np, np.ones(3))
     np.float64(3.0)
     """
@@ -197,7 +196,6 @@ def attempt(xp: Any, name: str, *args: Any) -> Any:
     """What the kernel of that name makes for arrays of a module; None where there is no such
     kernel, or where it has nothing faster than the module's own functions.
 
-    >>> import numpy as np
     >>> attempt(np, "repeat", np.array(2.0), (3,))
     array([2., 2., 2.])
     >>> attempt(np, "no such kernel", 1)

@@ -7,7 +7,6 @@ imported with the first such tensor.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from toytorch.backends import base, sparse
 from toytorch.backends.sparse import Entries, Kernels, SparseArray, SparseBackend
 from toytorch.facts.device import layout as layout_class
 from toytorch.facts.device import layout_name, sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
-from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape, Sizes
+from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 
 BY_ROWS = (sparse_csr, sparse_bsr)  # layouts whose compressed dimension is the first of the two
 IN_BLOCKS = (sparse_bsr, sparse_bsc)
@@ -43,6 +42,7 @@ class CompressedArray(Entries):
     """
 
     __slots__ = ("ends", "layout", "places")
+    held = "ends places values shape layout"
     coalesced = True
 
     def __init__(
@@ -104,15 +104,6 @@ class CompressedArray(Entries):
         ends, places, *_ = NAMES[self.by_rows]
         return (ends, self.ends), (places, self.places), ("values", self.values)
 
-    def mapped(self, of: Callable[[Array], Array]) -> CompressedArray:
-        """The same array of other parts: what a function makes of each."""
-        parts = of(self.ends), of(self.places), of(self.values)
-        return CompressedArray(*parts, self.shape, self.layout)
-
-    def with_values(self, values: Array) -> CompressedArray:
-        """The same places with other values."""
-        return CompressedArray(self.ends, self.places, values, self.shape, self.layout)
-
     def without_entries(self, kind: npt.DTypeLike) -> CompressedArray:
         """Zeros of the same shape and place."""
         return empty(
@@ -122,20 +113,6 @@ class CompressedArray(Entries):
     def coalesce(self) -> CompressedArray:
         """Itself: no two entries have one place."""
         return self
-
-    def astype(self, kind: npt.DTypeLike) -> CompressedArray:
-        """The same places with values of another type."""
-        return self.with_values(self.values.astype(kind))
-
-    def copy(self) -> CompressedArray:
-        """The same entries in fresh memory."""
-        return CompressedArray(
-            self.ends.copy(), self.places.copy(), self.values.copy(), self.shape, self.layout
-        )
-
-    def item(self) -> Scalar:
-        """The only element."""
-        return self.values.sum(dtype=self.dtype).item()
 
     def coordinates(self) -> SparseArray:
         """The same elements in coordinates; the elements of blocks one by one."""
@@ -154,21 +131,7 @@ class CompressedArray(Entries):
         return SparseArray(indices, values, self.shape, plain)
 
     def dense(self) -> Array:
-        """All elements, zeros included."""
         return self.coordinates().dense()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return self.dense().astype(dtype or self.dtype, copy=False)
-
-    def __setitem__(self, where: object, source: CompressedArray) -> None:
-        """Takes over the entries of another array: the write that ends an op in place."""
-        if where is not Ellipsis or source.__class__ is not CompressedArray:
-            raise TypeError("Cannot assign to a sparse tensor")
-        self.ends, self.places = source.ends, source.places
-        self.values = source.values.astype(self.dtype, copy=False)
-
-    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return CompressedArray, (self.ends, self.places, self.values, self.shape, self.layout)
 
 
 def empty(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from toytorch.facts import warned
+from toytorch.facts.composed import called
 
 
 class _Matmul:
@@ -105,44 +106,23 @@ class _Attention:
 attention_ways = _Attention()
 
 
-def flash_sdp_enabled() -> bool:
-    """Whether `enable_flash_sdp` was told True."""
-    return attention_ways.flash
+def _switch(way: str) -> tuple[Callable[[], bool], Callable[[bool], None]]:
+    """What tells whether a way of attention is allowed, and what keeps it."""
+
+    def told() -> bool:
+        return bool(getattr(attention_ways, way))
+
+    def keep(enabled: bool) -> None:
+        setattr(attention_ways, way, bool(enabled))
+
+    told = called(f"{way}_sdp_enabled", f"Whether `enable_{way}_sdp` was told True.", told)
+    return told, called(f"enable_{way}_sdp", "Keeps the switch.", keep)
 
 
-def enable_flash_sdp(enabled: bool) -> None:
-    """Keeps the switch."""
-    attention_ways.flash = bool(enabled)
-
-
-def mem_efficient_sdp_enabled() -> bool:
-    """Whether `enable_mem_efficient_sdp` was told True."""
-    return attention_ways.mem_efficient
-
-
-def enable_mem_efficient_sdp(enabled: bool) -> None:
-    """Keeps the switch."""
-    attention_ways.mem_efficient = bool(enabled)
-
-
-def math_sdp_enabled() -> bool:
-    """Whether `enable_math_sdp` was told True."""
-    return attention_ways.math
-
-
-def enable_math_sdp(enabled: bool) -> None:
-    """Keeps the switch."""
-    attention_ways.math = bool(enabled)
-
-
-def cudnn_sdp_enabled() -> bool:
-    """Whether `enable_cudnn_sdp` was told True."""
-    return attention_ways.cudnn
-
-
-def enable_cudnn_sdp(enabled: bool) -> None:
-    """Keeps the switch."""
-    attention_ways.cudnn = bool(enabled)
+flash_sdp_enabled, enable_flash_sdp = _switch("flash")
+mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _switch("mem_efficient")
+math_sdp_enabled, enable_math_sdp = _switch("math")
+cudnn_sdp_enabled, enable_cudnn_sdp = _switch("cudnn")
 
 
 def sdp_kernel(

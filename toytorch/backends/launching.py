@@ -132,6 +132,18 @@ def give_operators(
     kind: type[HeldArray], launcher: Callable[[], Launcher], to_host: Callable[[Any], Any]
 ) -> None:
     """Lets arrays of a class be added, cast, and written to, each as one launch."""
+    for given in (
+        arithmetic(launcher),
+        protocols(launcher),
+        subscripts(launcher),
+        numbers(to_host),
+    ):
+        for name, function in given.items():
+            setattr(kind, name, function)
+
+
+def arithmetic(launcher: Callable[[], Launcher]) -> dict[str, Any]:
+    """Python's operators, and the methods of NumPy's arrays."""
 
     def binary(name: str, function: Fn, swapped: bool = False) -> Any:
         def operate(self: HeldArray, other: object) -> Any:
@@ -164,17 +176,17 @@ def give_operators(
 
         return call
 
-    for name, ufunc in OPERATORS.items():
-        setattr(kind, name, binary(name, ufunc))
-    for name in REFLECTED:
-        ufunc = OPERATORS[f"__{name}__"]
-        setattr(kind, f"__r{name}__", binary(name, ufunc, swapped=True))
-    for name in IN_PLACE:
-        setattr(kind, f"__i{name}__", in_place(name, OPERATORS[f"__{name}__"]))
-    for name, ufunc in UNARY.items():
-        setattr(kind, name, unary(name, ufunc))
-    for name in METHODS.split():
-        setattr(kind, name, method(name))
+    return {
+        **{name: binary(name, ufunc) for name, ufunc in OPERATORS.items()},
+        **{f"__r{name}__": binary(name, OPERATORS[f"__{name}__"], True) for name in REFLECTED},
+        **{f"__i{name}__": in_place(name, OPERATORS[f"__{name}__"]) for name in IN_PLACE},
+        **{name: unary(name, ufunc) for name, ufunc in UNARY.items()},
+        **{name: method(name) for name in METHODS.split()},
+    }
+
+
+def protocols(launcher: Callable[[], Launcher]) -> dict[str, Any]:
+    """What NumPy asks when its own functions are given arrays of a device."""
 
     def ufunc_of_numpy(
         self: HeldArray, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: object
@@ -189,6 +201,12 @@ def give_operators(
         self: HeldArray, function: Fn, types: object, args: Any, kwargs: Any
     ) -> Any:
         return Launching(launcher, function.__name__, function)(*args, **kwargs)
+
+    return {"__array_ufunc__": ufunc_of_numpy, "__array_function__": function_of_numpy}
+
+
+def subscripts(launcher: Callable[[], Launcher]) -> dict[str, Any]:
+    """Reading and writing parts."""
 
     def get(self: HeldArray, where: object) -> Any:
         if _basic(where):
@@ -209,25 +227,21 @@ def give_operators(
     def fill(self: HeldArray, value: object) -> None:
         put(self, Ellipsis, value)
 
+    return {"__getitem__": get, "__setitem__": put, "fill": fill}
+
+
+def numbers(to_host: Callable[[Any], Any]) -> dict[str, Any]:
+    """Conversions to Python's numbers, for which the host waits."""
+
     def number(made: Callable[[Any], Any]) -> Any:
         return lambda self: made(to_host(self)[()])
 
-    def item(self: HeldArray, *where: object) -> Any:
-        return to_host(self).item(*where)
-
-    others: dict[str, Any] = {
+    return {
         **{f"__{made.__name__}__": number(made) for made in (bool, int, float, complex)},
         "__index__": number(operator.index),
-        "item": item,
-        "__array_ufunc__": ufunc_of_numpy,
-        "__array_function__": function_of_numpy,
-        "__getitem__": get,
-        "__setitem__": put,
-        "fill": fill,
+        "item": lambda self, *where: to_host(self).item(*where),
         "__hash__": object.__hash__,  # which __eq__ took away
     }
-    for name, function in others.items():
-        setattr(kind, name, function)
 
 
 def _basic(where: object) -> bool:

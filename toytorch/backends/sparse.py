@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,9 +34,14 @@ class Flags:
 
 
 class Entries:
-    """What arrays of entries have in common: `shape`, and the `values` of the entries."""
+    """What arrays of entries have in common: `shape`, and the `values` of the entries.
+
+    Each kind is made of the arrays that say where the entries are, the values, the shape and one
+    more fact; `held` are their names.
+    """
 
     __slots__ = ("shape", "values")
+    held: ClassVar[str]
     __array_ufunc__ = None  # NumPy's functions shall refuse it
     flags = Flags()
     shape: Sizes
@@ -67,6 +72,47 @@ class Entries:
         """There are none: zeros, as in PyTorch."""
         return (0,) * len(self.shape)
 
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return type(self), tuple(getattr(self, name) for name in self.held.split())
+
+    def mapped(self, of: Callable[[Any], Any]) -> Any:
+        """The same array of other parts: what a function makes of each."""
+        kind, (*parts, shape, fact) = self.__reduce__()
+        return kind(*map(of, parts), shape, fact)
+
+    def with_values(self, values: Any) -> Any:
+        """The same places with other values."""
+        return self.mapped(lambda part: values if part is self.values else part)
+
+    def astype(self, kind: Any) -> Any:
+        """The same places with values of another type."""
+        return self.with_values(self.values.astype(kind))
+
+    def copy(self) -> Any:
+        """The same entries in fresh memory."""
+        return self.mapped(lambda part: part.copy())
+
+    def item(self) -> Any:
+        """The only element."""
+        return self.values.sum(dtype=self.dtype).item()
+
+    def dense(self) -> Any:
+        """All elements, zeros included."""
+        raise NotImplementedError  # each kind has its own
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.dense().astype(dtype or self.dtype, copy=False)
+
+    def __setitem__(self, where: object, source: Entries) -> None:
+        """Takes over the entries of another array: the write that ends an op in place."""
+        if where is not Ellipsis or source.__class__ is not self.__class__:
+            raise TypeError("Cannot assign to a sparse tensor")
+        values = source.values.astype(self.dtype, copy=False)
+        for name in self.held.split():
+            if name != "shape":
+                setattr(self, name, getattr(source, name))
+        self.values = values
+
 
 class SparseArray(Entries):
     """Elements by their coordinates; all others are zero.
@@ -79,6 +125,7 @@ class SparseArray(Entries):
     """
 
     __slots__ = ("coalesced", "indices")
+    held = "indices values shape coalesced"
     layout = sparse_coo
 
     def __init__(
@@ -106,26 +153,6 @@ class SparseArray(Entries):
         """What it consists of, as it is printed."""
         return ("indices", self.indices), ("values", self.values)
 
-    def mapped(self, of: Callable[[Any], Any]) -> SparseArray:
-        """The same array of other parts: what a function makes of each."""
-        return SparseArray(of(self.indices), of(self.values), self.shape, self.coalesced)
-
-    def with_values(self, values: Any) -> SparseArray:
-        """The same places with other values."""
-        return SparseArray(self.indices, values, self.shape, self.coalesced)
-
-    def astype(self, kind: Any) -> SparseArray:
-        """The same places with values of another type."""
-        return self.with_values(self.values.astype(kind))
-
-    def copy(self) -> SparseArray:
-        """The same entries in fresh memory."""
-        return SparseArray(self.indices.copy(), self.values.copy(), self.shape, self.coalesced)
-
-    def item(self) -> Any:
-        """The only element."""
-        return self.values.sum(dtype=self.dtype).item()
-
     def places(self) -> Any:
         """For each entry one number that orders places: its row-major position."""
         return positions(self.indices, self.shape[: self.sparse_dim])
@@ -145,25 +172,11 @@ class SparseArray(Entries):
         return SparseArray(self.indices[:, order], values, self.shape, True)
 
     def dense(self) -> Any:
-        """All elements, zeros included."""
         a = self.coalesce()
         made = xp_of(a).zeros(a.shape, a.dtype)
         if a.nnz:
             made[tuple(a.indices)] = a.values if a.sparse_dim else a.values[0]
         return made
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return self.dense().astype(dtype or self.dtype, copy=False)
-
-    def __setitem__(self, where: Any, source: Any) -> None:
-        """Takes over the entries of another array: the write that ends an op in place."""
-        if where is not Ellipsis or source.__class__ is not SparseArray:
-            raise TypeError("Cannot assign to a sparse tensor")
-        self.indices, self.coalesced = source.indices, source.coalesced
-        self.values = source.values.astype(self.dtype, copy=False)
-
-    def __reduce__(self) -> Any:
-        return SparseArray, (self.indices, self.values, self.shape, self.coalesced)
 
 
 def positions(indices: Any, sizes: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import called
 
 Message = Callable[[], object] | None
 DEFAULT = (
@@ -28,9 +29,7 @@ def _kind(error_type: type[Exception], name: str) -> Callable[..., None]:
     def check(cond: object, message: Message = None) -> None:
         _check_with(error_type, cond, message)
 
-    check.__name__ = check.__qualname__ = name
-    check.__doc__ = f"Raises {error_type.__name__} unless the condition holds."
-    return check
+    return called(name, f"Raises {error_type.__name__} unless the condition holds.", check)
 
 
 _check = _kind(RuntimeError, "_check")
@@ -66,7 +65,6 @@ def _check_tensor_all(cond: object, message: Message = None) -> None:
 def is_storage(obj: object, /) -> bool:
     """Whether it is a storage: memory without a shape.
 
-    >>> import toytorch as torch
     >>> torch.is_storage(torch.ones(2).untyped_storage()), torch.is_storage(torch.ones(2))
     (True, False)
     """

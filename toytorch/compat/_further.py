@@ -24,6 +24,7 @@ from toytorch.autograd.modes import is_grad_enabled, no_grad, set_grad_enabled
 from toytorch.compat._pickled import PICKLED
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.composed import called
 from toytorch.facts.device import device, layout
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Device
@@ -154,9 +155,7 @@ def _no_grad(name: str) -> Callable[..., Tensor]:
             filled: Tensor = getattr(tensor, name)(*args, **options)
         return filled
 
-    fill.__name__ = fill.__qualname__ = f"_no_grad_{name}"
-    fill.__doc__ = f"`Tensor.{name}` without a record for gradients."
-    return fill
+    return called(f"_no_grad_{name}", f"`Tensor.{name}` without a record for gradients.", fill)
 
 
 # -- torch, torch.sparse, torch.jit, torch._utils --------------------------------------------------
@@ -331,9 +330,7 @@ def _form(name: str) -> Callable[..., None]:
         forms = importlib.import_module("toytorch.optim._functional")
         getattr(forms, name)(*args, **kwargs)
 
-    step.__name__ = step.__qualname__ = name
-    step.__doc__ = f"`torch.optim._functional.{name}`."
-    return step
+    return called(name, f"`torch.optim._functional.{name}`.", step)
 
 
 def _of_functional() -> dict[str, Any]:

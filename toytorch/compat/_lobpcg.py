@@ -186,7 +186,6 @@ def lobpcg(
     Raises ValueError where A has fewer than 3n rows. Gradients flow to a dense A where B is not given.
     Like `torch.lobpcg`.
 
-    >>> import toytorch as torch
     >>> E, X = lobpcg(torch.arange(1., 10.).diag(), k=2)
     >>> [round(value, 3) for value in E.tolist()]
     [9.0, 8.0]

@@ -9,6 +9,7 @@ from typing import Any
 import toytorch
 from toytorch.autograd import anomaly
 from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import called
 from toytorch.facts.device import contiguous_format
 from toytorch.nn import functional as F
 
@@ -44,9 +45,7 @@ def _removed(name: str, instead: str) -> Callable[..., Any]:
             f"deprecated in favor of `{instead}`."
         )
 
-    gone.__name__ = gone.__qualname__ = name
-    gone.__doc__ = f"Removed from PyTorch: `{instead}` does it."
-    return gone
+    return called(name, f"Removed from PyTorch: `{instead}` does it.", gone)
 
 
 REMOVED = {
@@ -69,7 +68,6 @@ def cond(
 
     Raises RuntimeError for a condition that is neither a bool nor a tensor of one element.
 
-    >>> import toytorch as torch
     >>> cond(torch.tensor(True), torch.sin, torch.cos, (torch.zeros(1),))
     tensor([0.])
     """
@@ -128,9 +126,7 @@ def _into(function: Callable[..., Any]) -> Callable[..., Tensor]:
     def write(input: Tensor, p: float, train: bool) -> Tensor:
         return input.copy_(function(input, p, train))
 
-    write.__name__ = write.__qualname__ = function.__name__ + "_"
-    write.__doc__ = f"`{function.__name__}` in place."
-    return write
+    return called(function.__name__ + "_", f"`{function.__name__}` in place.", write)
 
 
 alpha_dropout_ = _into(F.alpha_dropout)
@@ -142,9 +138,7 @@ def _copied(name: str) -> Callable[[Tensor], Tensor]:
     def copy(input: Tensor) -> Tensor:
         return getattr(input, name)().clone()
 
-    copy.__name__ = copy.__qualname__ = f"{name}_copy"
-    copy.__doc__ = f"`Tensor.{name}`, copied."
-    return copy
+    return called(f"{name}_copy", f"`Tensor.{name}`, copied.", copy)
 
 
 PARTS = ("crow_indices", "col_indices", "ccol_indices", "row_indices", "indices", "values")

@@ -33,7 +33,6 @@ def _masked_softmax(
     `self` is (B, heads, L, L), the mask (L, L) for mask_type 0, (B, L) for 1, else of the same
     shape; a row that is masked throughout is NaN. RuntimeError for a mask of another shape.
 
-    >>> import toytorch as torch
     >>> _masked_softmax(torch.zeros(1, 3), torch.tensor([[False, False, True]]))
     tensor([[0.5000, 0.5000, 0.0000]])
     """

@@ -1,6 +1,5 @@
 """`torch.Stream` and `torch.Event`: those of any kind of device; on a CPU, where calls do not queue.
 
->>> import toytorch as torch
 >>> torch.Stream(), torch.Stream().query()
 (torch.Stream device_type=cpu, device_index=-1, stream_id=0, True)
 """

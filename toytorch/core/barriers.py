@@ -46,7 +46,6 @@ class DelayedError:
 
     Like `torch._C._functions.DelayedError`.
 
-    >>> import toytorch as torch
     >>> DelayedError("no second derivative", 1)(torch.ones(1, requires_grad=True)).sum().backward()
     Traceback (most recent call last):
     RuntimeError: no second derivative

@@ -17,6 +17,7 @@ from toytorch.core.fast_path import indent, names_for, ufunc_of
 from toytorch.core.fast_several import NUMBER
 from toytorch.core.memory_order import assign
 from toytorch.core.op import Op
+from toytorch.facts.schema import Argument
 
 INPLACE = """\
     try:
@@ -160,56 +161,15 @@ def with_history(op: Op) -> str:
     pointwise = op.kind == "pointwise"
     names = [a.name for a in args]
     given = f"({', '.join(names)},)"
-    operands, values, tests = "", ["a0"], ""
-    if pointwise:
-        tests += f" and a0.size < {FEW}"
-    for i, a in list(enumerate(args))[1:]:
-        values.append(a.name)
-        if i in op.tensor_at:
-            values[i] = f"a{i}"
-            if a.is_tensor_list:
-                operands += RECORDED_LIST.format(i=i, name=a.name, args=given)
-                continue
-            kind = f"{a.name}._dtype"
-            words = {
-                "i": i,
-                "name": a.name,
-                "args": given,
-                "shared": (f"({a.name} is self and w0)" if pointwise else f"{a.name} is self")
-                + f" or ({a.name}._storage is s0 is not None and {a.name} is not self)",
-                "alike": f" or {kind} is not self._dtype" if pointwise else f" or {kind}.reduced",
-            }
-            number = f"a{i}.__class__ is float or a{i}.__class__ is int"
-            number = number if a.takes_number else ""
-            tests_of = [f"a{i} is not None"] * a.is_optional + [f"not ({number})"] * bool(number)
-            if tests_of:
-                operands += RECORDED_OPERAND.format(**words, tensor=" and ".join(tests_of))
-            else:
-                operands += RECORDED_TENSOR.format(**words)
-            if pointwise and number:
-                operands += f"                elif {number}:\n"
-                operands += f"                    a{i} = a0.dtype.type(a{i})\n"
-        elif a.type == "Indices":
-            operands += RECORDED_INDICES.format(name=a.name, args=given)
-        elif a.type in ("Scalar", "float"):
-            tests += f" and ({a.name}.__class__ is float or {a.name}.__class__ is int)"
-        elif a.type.startswith("dtype"):
-            tests += f" and {a.name} is None"
-        else:
-            tests += f" and {a.name}.__class__ is not Tensor"
+    values = [f"a{i}" if i in op.tensor_at else name for i, name in enumerate(names)]
+    operands = "".join(operand_lines(op, i, given) for i in range(1, len(args)))
+    tests = f" and a0.size < {FEW}" if pointwise else ""
+    tests += "".join(option_test(a) for i, a in enumerate(args) if i not in op.tensor_at)
     if pointwise and op.checks is not None:
         tests += f" and check(self._dtype, {given}) is None"
     wanted = [0, *(i for i in op.tensor_at[1:] if names[i] in op.derivatives)]
     wanted = [i for i in wanted if not args[i].is_tensor_list]
-    edges = ["before"]
-    for i in op.tensor_at[1:]:
-        name = names[i]
-        if args[i].is_tensor_list:
-            edges.append(f"*[None] * len({name})")
-        elif name in op.derivatives:
-            edges.append(f"({name}._grad_edge or {name}) if w{i} else None")
-        else:
-            edges.append("None")
+    edges = ["before", *(edge_of(op, i) for i in op.tensor_at[1:])]
 
     def tensor_at(index: int, users: tuple[int, ...]) -> fast_saved.Saved:
         some = " or ".join(f"w{u}" for u in users)
@@ -230,6 +190,54 @@ def with_history(op: Op) -> str:
         edges=", ".join(edges),
         save=indent([*fast_saved.lines(saved), *fast_saved.frees(op, saved)], 28),
     )
+
+
+def operand_lines(op: Op, i: int, given: str) -> str:
+    """The lines that look at argument i, which call the general path where it is not what they know."""
+    a, pointwise = op.schema.args[i], op.kind == "pointwise"
+    if a.type == "Indices":
+        return RECORDED_INDICES.format(name=a.name, args=given)
+    if i not in op.tensor_at:
+        return ""
+    if a.is_tensor_list:
+        return RECORDED_LIST.format(i=i, name=a.name, args=given)
+    kind, own = f"{a.name}._dtype", f"{a.name} is self"
+    words = {
+        "i": i,
+        "name": a.name,
+        "args": given,
+        "shared": (f"({own} and w0)" if pointwise else own)
+        + f" or ({a.name}._storage is s0 is not None and {a.name} is not self)",
+        "alike": f" or {kind} is not self._dtype" if pointwise else f" or {kind}.reduced",
+    }
+    number = f"a{i}.__class__ is float or a{i}.__class__ is int" if a.takes_number else ""
+    tests = [f"a{i} is not None"] * a.is_optional + [f"not ({number})"] * bool(number)
+    if not tests:
+        return RECORDED_TENSOR.format(**words)
+    lines = RECORDED_OPERAND.format(**words, tensor=" and ".join(tests))
+    if pointwise and number:
+        lines += f"                elif {number}:\n"
+        lines += f"                    a{i} = a0.dtype.type(a{i})\n"
+    return lines
+
+
+def option_test(a: Argument) -> str:
+    """What is asked of an argument that is no operand, before all else."""
+    if a.type == "Indices":
+        return ""
+    if a.type in ("Scalar", "float"):
+        return f" and ({a.name}.__class__ is float or {a.name}.__class__ is int)"
+    if a.type.startswith("dtype"):
+        return f" and {a.name} is None"
+    return f" and {a.name}.__class__ is not Tensor"
+
+
+def edge_of(op: Op, i: int) -> str:
+    """Where operand i's gradient goes."""
+    name = op.schema.args[i].name
+    if op.schema.args[i].is_tensor_list:
+        return f"*[None] * len({name})"
+    return f"({name}._grad_edge or {name}) if w{i} else None" if name in op.derivatives else "None"
 
 
 def by_kernel(op: Op) -> str:

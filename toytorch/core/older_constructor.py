@@ -65,11 +65,10 @@ def make_legacy(cls: type, *args: Any, type: dtype | None = None, device: Any = 
         )
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
         given = args[0]
-        array = (
-            np.array(given, dtype=target.numpy)
-            if isinstance(given, np.ndarray)
-            else to_array(given, target)
-        )
+        if isinstance(given, np.ndarray):
+            array = np.array(given, dtype=target.numpy)
+        else:
+            array = to_array(given, target)
     else:
         shape = args[0] if len(args) == 1 and isinstance(args[0], Size) else args or (0,)
         odd = [n for n in shape if not isinstance(n, int)]

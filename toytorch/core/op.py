@@ -475,7 +475,6 @@ class Op(Facts):
     def using(self, **fields: Any) -> Iterator[Op]:
         """Replaces the kernel (`kernel=`) or derivatives (`d_self=`) for a while: an injection point.
 
-        >>> import toytorch as torch
         >>> x = torch.tensor(3., requires_grad=True)
         >>> with torch.ops.mul.using(d_self=lambda g, other: g * 100):
         ...     (x * 2).backward()

@@ -23,15 +23,8 @@ class Storage:
     """
 
     __slots__ = (
-        "array",
-        "conjugates",
-        "face",
-        "fixed",
-        "guarded_views",
-        "memory",
-        "origin",
-        "version",
-    )
+        "array", "conjugates", "face", "fixed", "guarded_views", "memory", "origin", "version",
+    )  # fmt: skip
     guarded_views: Any  # weak references to views that must not be written to, where there are some
     fixed: bool  # True where others hold the memory, so that it cannot grow; seldom there
     origin: Storage  # the same memory with another count, where this was made of one; seldom there

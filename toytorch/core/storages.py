@@ -18,8 +18,9 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.core.storage import Storage
 from toytorch.facts import dtype as types
+from toytorch.facts.composed import called
 from toytorch.facts.device import device as device_class
-from toytorch.facts.hints import Array, Device, DType
+from toytorch.facts.hints import Args, Array, Device, DType
 
 CONVERSIONS = {
     "bool": types.bool, "byte": types.uint8, "char": types.int8, "short": types.int16,
@@ -280,25 +281,25 @@ class UntypedStorage(Face):
         """The name of its class."""
         return "torch.storage.UntypedStorage" if dtype is None else _typed(self, dtype)
 
-    def __getitem__(self, at: Any) -> Any:
+    def _place(self, at: Any) -> Any:
+        """A slice, or an index counted from the front."""
         if isinstance(at, slice):
-            if at.step not in (None, 1):
-                raise ValueError(
-                    f"Trying to slice with a step of {at.step}, but only a step of 1 is supported"
-                )
-            return self._over(self._bytes[at])
+            return at
         if not isinstance(at, (int, np.integer)):
             raise TypeError(f"can't index a torch.UntypedStorage with {type(at).__name__}")
-        at = self.index(at, len(self))
-        return int(self._numbers()[at])
+        return self.index(at, len(self))
+
+    def __getitem__(self, at: Any) -> Any:
+        if not isinstance(at, slice):
+            return int(self._numbers()[self._place(at)])
+        if at.step not in (None, 1):
+            raise ValueError(
+                f"Trying to slice with a step of {at.step}, but only a step of 1 is supported"
+            )
+        return self._over(self._bytes[at])
 
     def __setitem__(self, at: Any, value: int) -> None:
-        if isinstance(at, slice):
-            self._bytes[at] = int(value) & 255
-            return
-        if not isinstance(at, (int, np.integer)):
-            raise TypeError(f"can't index a torch.UntypedStorage with {type(at).__name__}")
-        self._bytes[self.index(at, len(self))] = int(value) & 255
+        self._bytes[self._place(at)] = int(value) & 255
 
     def copy_(self, source: Any, non_blocking: bool = False) -> UntypedStorage:
         """Takes over the bytes of another storage of the same size."""
@@ -411,11 +412,7 @@ class TypedStorage(Face):
         _internal: bool = False,
     ) -> None:
         head = f"TypedStorage.__init__ {EXPECTED}\n"
-        if wrap_storage is not None:
-            if args:
-                raise RuntimeError(
-                    f"{head}No positional arguments should be given when using 'wrap_storage'"
-                )
+        if wrap_storage is not None and not args:
             if dtype is None:
                 raise RuntimeError(f"{head}Argument 'dtype' must be specified")
             if not isinstance(dtype, types.dtype):
@@ -424,17 +421,8 @@ class TypedStorage(Face):
                 raise RuntimeError(
                     f"{head}Argument 'device' should not be specified when 'wrap_storage' is given"
                 )
-            if not isinstance(wrap_storage, UntypedStorage):
-                raise TypeError(
-                    f"{head}Argument 'wrap_storage' must be UntypedStorage, but got "
-                    f"{type(wrap_storage)}"
-                )
-            self.dtype, self._storage = dtype, wrap_storage._storage
-            return
         self.dtype = dtype or types.get_default_dtype()
-        if len(args) > 1:
-            raise RuntimeError(f"{head}Too many positional arguments")
-        self._storage = made_of(args[0] if args else 0, self.dtype, device, head)
+        self._storage = made_of(args, wrap_storage, self.dtype, device, head)
 
     @classmethod
     def of(cls, storage: Storage, dtype: DType) -> TypedStorage:
@@ -447,7 +435,7 @@ class TypedStorage(Face):
         return TypedStorage.of(storage, self.dtype)
 
     def _over(self, flat: Array) -> TypedStorage:
-        return TypedStorage.of(Storage(flat, flat), self.dtype)
+        return _held(flat, self.dtype)
 
     @property
     def _flat(self) -> Any:
@@ -546,12 +534,10 @@ class TypedStorage(Face):
                 f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')"
             )
         if kind is types.bool:
-            return TypedStorage.of(
-                *_held(np.frombuffer(buffer, np.uint8, count, offset) != 0, kind)
-            )
+            return _held(np.frombuffer(buffer, np.uint8, count, offset) != 0, kind)
         order = {"native": "=", "little": "<", "big": ">"}[byte_order]
         given = np.frombuffer(buffer, np.dtype(kind.numpy).newbyteorder(order), count, offset)
-        return TypedStorage.of(*_held(given.astype(kind.numpy), kind))
+        return _held(given.astype(kind.numpy), kind)
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -559,8 +545,8 @@ class TypedStorage(Face):
     __hash__ = object.__hash__
 
 
-def _held(flat: Array, kind: DType) -> tuple[Storage, DType]:
-    return Storage(flat, flat), kind
+def _held(flat: Array, kind: DType) -> TypedStorage:
+    return TypedStorage.of(Storage(flat, flat), kind)
 
 
 def _typed(storage: Any, kind: Any) -> TypedStorage:
@@ -569,25 +555,35 @@ def _typed(storage: Any, kind: Any) -> TypedStorage:
         kind = next((c for c in LEGACY if kind == f"torch.{c.__name__}"), None)
     kind = kind if isinstance(kind, types.dtype) else kind.dtype
     made = storage._numbers().astype(kind.numpy)
-    return TypedStorage.of(*_held(backend_of(storage.device).from_numpy(made), kind))
+    return _held(backend_of(storage.device).from_numpy(made), kind)
 
 
 def _converting(name: str, kind: types.dtype) -> Any:
     def convert(self: object) -> TypedStorage:
         return _typed(self, kind)
 
-    convert.__name__ = name
-    convert.__doc__ = f"The elements as {kind}."
-    return convert
+    return called(name, f"The elements as {kind}.", convert)
 
 
 for _name, _kind in CONVERSIONS.items():
     setattr(Face, _name, _converting(_name, _kind))
 
 
-def made_of(given: object, kind: DType, device: Device, head: str) -> Storage:
-    """A new storage: a number of elements, or those of a sequence."""
-    backend = backend_of(device)
+def made_of(args: Args, wrapped: object, kind: DType, device: Device, head: str) -> Storage:
+    """The storage that is to be wrapped, or a new one: a number of elements, or those of a sequence."""
+    if wrapped is not None:
+        if args:
+            raise RuntimeError(
+                f"{head}No positional arguments should be given when using 'wrap_storage'"
+            )
+        if not isinstance(wrapped, UntypedStorage):
+            raise TypeError(
+                f"{head}Argument 'wrap_storage' must be UntypedStorage, but got {type(wrapped)}"
+            )
+        return wrapped._storage
+    if len(args) > 1:
+        raise RuntimeError(f"{head}Too many positional arguments")
+    backend, given = backend_of(device), args[0] if args else 0
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
         flat = np.zeros(int(given), kind.numpy)
     elif isinstance(given, str):
@@ -627,20 +623,7 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
                     f"TypedStorage.__new__() got an unexpected keyword argument '{word}'"
                 )
             raise RuntimeError(f"{head}Keyword argument '{word}' cannot be specified")
-        if wrap_storage is not None:
-            if args:
-                raise RuntimeError(
-                    f"{head}No positional arguments should be given when using 'wrap_storage'"
-                )
-            if not isinstance(wrap_storage, UntypedStorage):
-                raise TypeError(
-                    f"{head}Argument 'wrap_storage' must be UntypedStorage, but got "
-                    f"{type(wrap_storage)}"
-                )
-            return TypedStorage.of(wrap_storage._storage, cls.dtype)
-        if len(args) > 1:
-            raise RuntimeError(f"{head}Too many positional arguments")
-        made = made_of(args[0] if args else 0, cls.dtype, cls.place, head)
+        made = made_of(args, wrap_storage, cls.dtype, cls.place, head)
         return TypedStorage.of(made, cls.dtype)
 
 

@@ -15,7 +15,6 @@ def swap_tensors(t1: Any, t2: Any) -> None:
 
     Raises RuntimeError where a weak reference leads to one, or where their classes have other slots.
 
-    >>> import toytorch as torch
     >>> a, b = torch.zeros(1), torch.ones(2)
     >>> swap_tensors(a, b)
     >>> a, b

@@ -73,14 +73,8 @@ class Tensor:
     """
 
     __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "_array",
-        "_dtype",
-        "_grad_edge",
-        "_requires_grad",
-        "_storage",
-    )
+        "__dict__", "__weakref__", "_array", "_dtype", "_grad_edge", "_requires_grad", "_storage",
+    )  # fmt: skip
     _grad: Any = None  # what backward accumulated
     _base: Any = None  # the tensor whose memory this is a view of
     _views: Any = None  # weak references to the views of this tensor

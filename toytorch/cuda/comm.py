@@ -158,10 +158,5 @@ def _parts(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
 
 
 __all__ = [
-    "broadcast",
-    "broadcast_coalesced",
-    "gather",
-    "reduce_add",
-    "reduce_add_coalesced",
-    "scatter",
-]
+    "broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced", "scatter",
+]  # fmt: skip

@@ -21,7 +21,6 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
     """What an op does that makes the host wait, such as `item`: nothing ("default" or 0), a warning
     ("warn" or 1), or RuntimeError ("error" or 2). Simulated devices keep to it.
 
-    >>> import toytorch as torch
     >>> with torch.cuda.simulate():
     ...     torch.cuda.set_sync_debug_mode("error")
     ...     torch.ones(3, device="cuda").sum().item()
@@ -193,7 +192,6 @@ class MemPool:
 def use_mem_pool(pool: MemPool, device: Device = None) -> Iterator[None]:
     """A context in which new memory comes from a pool.
 
-    >>> import toytorch as torch
     >>> with torch.cuda.simulate():
     ...     pool = torch.cuda.MemPool()
     ...     with torch.cuda.use_mem_pool(pool):
@@ -252,26 +250,10 @@ STORAGES = {kind.__name__: legacy_storage(kind.dtype, "cuda") for kind in LEGACY
 globals().update(STORAGES)
 
 __all__ = [
-    *STORAGES,
-    "CUDAPluggableAllocator",
-    "DeferredCudaCallError",
-    "GreenContext",
-    "MemPool",
-    "caching_allocator_disabled",
-    "caching_allocator_enable",
-    "change_current_allocator",
-    "check_error",
-    "clock_rate",
-    "cudaStatus",
-    "cudart",
-    "current_solver_handle",
-    "get_sync_debug_mode",
-    "host_memory_stats_as_nested_dict",
-    "power_draw",
-    "reset_accumulated_host_memory_stats",
-    "reset_peak_host_memory_stats",
-    "set_sync_debug_mode",
-    "temperature",
-    "use_mem_pool",
-    "utilization",
-]
+    *STORAGES, "CUDAPluggableAllocator", "DeferredCudaCallError", "GreenContext", "MemPool",
+    "caching_allocator_disabled", "caching_allocator_enable", "change_current_allocator",
+    "check_error", "clock_rate", "cudaStatus", "cudart", "current_solver_handle",
+    "get_sync_debug_mode", "host_memory_stats_as_nested_dict", "power_draw",
+    "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats", "set_sync_debug_mode",
+    "temperature", "use_mem_pool", "utilization",
+]  # fmt: skip

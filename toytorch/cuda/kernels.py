@@ -31,7 +31,6 @@ class Kernel:
     A third number in the brackets is the bytes of dynamic shared memory. Tensors and arrays are
     changed in place. A launch in emulation returns its report, a launch on a card None.
 
-    >>> import numpy as np
     >>> from toytorch.cuda import kernel
     >>> fill = kernel("__global__ void fill(float* x, float v) { x[threadIdx.x] = v; }")
     >>> x = np.zeros(3, np.float32)

@@ -6,6 +6,7 @@ import os
 import pickle
 import tempfile
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from toytorch.backends import base
 from toytorch.backends.runtime import Runtime
 from toytorch.cuda.devices import index_of, is_available, runtime
 from toytorch.facts import warned
+from toytorch.facts.composed import called
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Device
 from toytorch.facts.trace import OutOfMemoryError
@@ -50,28 +52,27 @@ def memory_stats(device: Device = None) -> dict[str, Any]:
     return OrderedDict(sorted(found))
 
 
-def _figure(name: str, kind: str, device: Device) -> int:
-    return int(memory_stats(device).get(f"{name}.all.{kind}", 0))
+def _figure(name: str, key: str, doc: str) -> Callable[..., int]:
+    def figure(device: Device = None) -> int:
+        return int(memory_stats(device).get(key, 0))
+
+    return called(name, f"{doc}; 0 without a device.", figure)
 
 
-def memory_allocated(device: Device = None) -> int:
-    """Bytes in use by tensors; 0 without a device."""
-    return _figure("allocated_bytes", "current", device)
-
-
-def max_memory_allocated(device: Device = None) -> int:
-    """The most bytes that were in use by tensors since the peaks were reset."""
-    return _figure("allocated_bytes", "peak", device)
-
-
-def memory_reserved(device: Device = None) -> int:
-    """Bytes that the caching allocator holds; 0 without a device."""
-    return _figure("reserved_bytes", "current", device)
-
-
-def max_memory_reserved(device: Device = None) -> int:
-    """The most bytes that it held since the peaks were reset."""
-    return _figure("reserved_bytes", "peak", device)
+memory_allocated = _figure(
+    "memory_allocated", "allocated_bytes.all.current", "Bytes in use by tensors"
+)
+max_memory_allocated = _figure(
+    "max_memory_allocated",
+    "allocated_bytes.all.peak",
+    "The most of them since the peaks were reset",
+)
+memory_reserved = _figure(
+    "memory_reserved", "reserved_bytes.all.current", "Bytes that the caching allocator holds"
+)
+max_memory_reserved = _figure(
+    "max_memory_reserved", "reserved_bytes.all.peak", "The most of them since the peaks were reset"
+)
 
 
 def reset_peak_memory_stats(device: Device = None) -> None:
@@ -88,40 +89,22 @@ def reset_accumulated_memory_stats(device: Device = None) -> None:
         asked[0].reset_accumulated(asked[1])
 
 
-def _older(name: str, new: str) -> None:
-    warned.at_call(f"torch.cuda.{name} has been renamed to torch.cuda.{new}", FutureWarning)
+RENAMED = "torch.cuda.{} has been renamed to torch.cuda.{}"
+WIDER = "torch.cuda.{} now calls torch.cuda.{}, which resets /all/ peak memory stats."
 
 
-def memory_cached(device: Device = None) -> int:
-    """The older name of `memory_reserved`."""
-    _older("memory_cached", "memory_reserved")
-    return memory_reserved(device)
+def _older(name: str, new: Callable[..., Any], said: str) -> Callable[..., Any]:
+    def function(device: Device = None) -> Any:
+        warned.at_call(said.format(name, new.__name__), FutureWarning)
+        return new(device)
+
+    return called(name, f"The older name of `{new.__name__}`.", function)
 
 
-def max_memory_cached(device: Device = None) -> int:
-    """The older name of `max_memory_reserved`."""
-    _older("max_memory_cached", "max_memory_reserved")
-    return max_memory_reserved(device)
-
-
-def reset_max_memory_allocated(device: Device = None) -> None:
-    """The older name of `reset_peak_memory_stats`."""
-    warned.at_call(
-        "torch.cuda.reset_max_memory_allocated now calls torch.cuda.reset_peak_memory_stats, which "
-        "resets /all/ peak memory stats.",
-        FutureWarning,
-    )
-    reset_peak_memory_stats(device)
-
-
-def reset_max_memory_cached(device: Device = None) -> None:
-    """The older name of `reset_peak_memory_stats`."""
-    warned.at_call(
-        "torch.cuda.reset_max_memory_cached now calls torch.cuda.reset_peak_memory_stats, which "
-        "resets /all/ peak memory stats.",
-        FutureWarning,
-    )
-    reset_peak_memory_stats(device)
+memory_cached = _older("memory_cached", memory_reserved, RENAMED)
+max_memory_cached = _older("max_memory_cached", max_memory_reserved, RENAMED)
+reset_max_memory_allocated = _older("reset_max_memory_allocated", reset_peak_memory_stats, WIDER)
+reset_max_memory_cached = _older("reset_max_memory_cached", reset_peak_memory_stats, WIDER)
 
 
 def empty_cache() -> None:

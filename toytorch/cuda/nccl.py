@@ -49,7 +49,6 @@ def all_reduce(
 ) -> None:
     """Writes the sum of all inputs (or what `op` says) to each output; to the inputs without any.
 
-    >>> import toytorch as torch
     >>> with torch.cuda.simulate(devices=2):
     ...     xs = [torch.ones(2, device=f"cuda:{i}") * (i + 1) for i in range(2)]
     ...     torch.cuda.nccl.all_reduce(xs)

@@ -40,7 +40,6 @@ def kernel(
 
     Raises CompileError, with the place, where the source is not what the emulator understands.
 
-    >>> import toytorch as torch
     >>> add = torch.cuda.kernel('''
     ... extern "C" __global__ void add(const float* x, const float* y, float* out, int n) {
     ...     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -18,14 +18,8 @@ from toytorch.facts.parts import of_part
 from toytorch.facts.trace import RaceError, RaceWarning, Timeline
 
 __all__ = [
-    "RaceError",
-    "RaceWarning",
-    "Simulation",
-    "is_simulated",
-    "races",
-    "simulate",
-    "timeline",
-]
+    "RaceError", "RaceWarning", "Simulation", "is_simulated", "races", "simulate", "timeline",
+]  # fmt: skip
 
 
 class Simulation:
@@ -92,7 +86,6 @@ def simulate(
     Raises ValueError for an unknown card or choice. The environment variable TOYTORCH_CUDA=simulate
     (or simulate:2, simulate:2:V100) does the same before a program starts.
 
-    >>> import toytorch as torch
     >>> with torch.cuda.simulate(devices=2, model="V100"):
     ...     x = torch.ones(3, device="cuda:1") * 2
     ...     print(x, torch.cuda.get_device_name(1))

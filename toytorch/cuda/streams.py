@@ -207,7 +207,6 @@ class StreamContext:
 def stream(stream: Stream | None) -> StreamContext:
     """A context in which work goes to a stream; None changes nothing.
 
-    >>> import toytorch as torch
     >>> with torch.cuda.stream(None):
     ...     torch.ones(1)
     tensor([1.])

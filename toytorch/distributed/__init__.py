@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from toytorch.compat._absent import attribute
+from toytorch.facts.composed import called
 
 __path__.append(f"{__path__[0]}/../compat/distributed")  # modules that need no second process
 
@@ -73,9 +74,7 @@ def _refused(name: str) -> Callable[..., NoReturn]:
             "toytorch; torch.distributed.is_available() says so"
         )
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Raises RuntimeError: process groups are not available."
-    return function
+    return called(name, "Raises RuntimeError: process groups are not available.", function)
 
 
 for _name in (

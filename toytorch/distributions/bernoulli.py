@@ -9,7 +9,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.by_chance import ByChance
 from toytorch.distributions.exp_family import ExponentialFamily
-from toytorch.distributions.utils import Shape, _whole_numbers, broadcast_all
+from toytorch.distributions.utils import Shape, _whole_numbers, broadcast_all, by_formula
 from toytorch.facts.parts import of_part
 from toytorch.nn.functional import binary_cross_entropy_with_logits
 
@@ -41,10 +41,7 @@ class Bernoulli(ByChance, ExponentialFamily):
         likely[self.probs == 0.5] = math.nan
         return likely
 
-    @property
-    def variance(self) -> Tensor:
-        """p(1 - p)."""
-        return self.probs * (1 - self.probs)
+    variance = by_formula("p(1 - p).", lambda self: self.probs * (1 - self.probs))
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
         """Zeros and ones."""

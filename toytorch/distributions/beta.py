@@ -7,7 +7,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.dirichlet import Dirichlet
 from toytorch.distributions.exp_family import ExponentialFamily
-from toytorch.distributions.utils import NUMBERS, Shape, Value, broadcast_all
+from toytorch.distributions.utils import NUMBERS, Shape, Value, broadcast_all, by_formula
 
 __all__ = ["Beta"]
 
@@ -40,25 +40,15 @@ class Beta(ExponentialFamily):
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
 
-    @property
-    def concentration1(self) -> Tensor:
-        """a."""
-        return self._dirichlet.concentration[..., 0]
-
-    @property
-    def concentration0(self) -> Tensor:
-        """b."""
-        return self._dirichlet.concentration[..., 1]
+    concentration1 = by_formula("a.", lambda self: self._dirichlet.concentration[..., 0])
+    concentration0 = by_formula("b.", lambda self: self._dirichlet.concentration[..., 1])
 
     @property
     def mean(self) -> Tensor:
         """a/(a + b)."""
         return self.concentration1 / (self.concentration1 + self.concentration0)
 
-    @property
-    def mode(self) -> Tensor:
-        """(a - 1)/(a + b - 2)."""
-        return self._dirichlet.mode[..., 0]
+    mode = by_formula("(a - 1)/(a + b - 2).", lambda self: self._dirichlet.mode[..., 0])
 
     @property
     def variance(self) -> Tensor:

@@ -7,7 +7,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.by_chance import ByChance
 from toytorch.distributions.distribution import Distribution
-from toytorch.distributions.utils import Shape, Value, _whole_numbers
+from toytorch.distributions.utils import Shape, Value, _whole_numbers, by_formula
 
 __all__ = ["Binomial"]
 
@@ -47,10 +47,7 @@ class Binomial(ByChance):
         """0 … n."""
         return constraints.integer_interval(0, self.total_count)
 
-    @property
-    def mean(self) -> Tensor:
-        """np."""
-        return self.total_count * self.probs
+    mean = by_formula("np.", lambda self: self.total_count * self.probs)
 
     @property
     def mode(self) -> Tensor:

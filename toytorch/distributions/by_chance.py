@@ -9,11 +9,11 @@ from toytorch.distributions.distribution import Distribution
 from toytorch.distributions.utils import (
     Value,
     broadcast_all,
+    by_formula,
     lazy_property,
     logits_to_probs,
     probs_to_logits,
 )
-from toytorch.facts.size import Size
 
 
 def need_one(probs: object, logits: object) -> None:
@@ -62,7 +62,4 @@ class ByChance(Distribution):
         """The chances p."""
         return logits_to_probs(self.logits, is_binary=True)
 
-    @property
-    def param_shape(self) -> Size:
-        """The shape of what was given."""
-        return self._param.size()
+    param_shape = by_formula("The shape of what was given.", lambda self: self._param.size())

@@ -13,12 +13,12 @@ from toytorch.distributions.distribution import Distribution
 from toytorch.distributions.utils import (
     Shape,
     _whole_numbers,
+    by_formula,
     lazy_property,
     logits_to_probs,
     probs_to_logits,
 )
 from toytorch.facts.parts import of_part
-from toytorch.facts.size import Size
 
 __all__ = ["Categorical"]
 
@@ -76,10 +76,7 @@ class Categorical(Distribution):
         """The chances."""
         return logits_to_probs(self.logits)
 
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the chances."""
-        return self._param.size()
+    param_shape = by_formula("The shape of the chances.", lambda self: self._param.size())
 
     @property
     def mean(self) -> Tensor:

@@ -7,7 +7,7 @@ import math
 import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions.around import LocationScale
-from toytorch.distributions.utils import Shape
+from toytorch.distributions.utils import Shape, by_formula
 
 __all__ = ["Cauchy"]
 
@@ -24,15 +24,8 @@ class Cauchy(LocationScale):
 
     _batched = {"loc": 0, "scale": 0}
 
-    @property
-    def mean(self) -> Tensor:
-        """NaN: there is none."""
-        return self._all(math.nan)
-
-    @property
-    def variance(self) -> Tensor:
-        """∞."""
-        return self._all(math.inf)
+    mean = by_formula("NaN: there is none.", lambda self: self._all(math.nan))
+    variance = by_formula("∞.", lambda self: self._all(math.inf))
 
     def _all(self, number: float) -> Tensor:
         shape, of = self._extended_shape(), self.loc

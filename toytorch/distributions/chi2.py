@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.gamma import Gamma
-from toytorch.distributions.utils import Value
+from toytorch.distributions.utils import Value, by_formula
 
 __all__ = ["Chi2"]
 
@@ -15,7 +14,6 @@ class Chi2(Gamma):
 
     Raises ValueError for degrees of freedom that are not positive. Like `torch.distributions.Chi2`.
 
-    >>> import toytorch as torch
     >>> Chi2(torch.tensor([2.0])).mean
     tensor([2.])
     """
@@ -26,7 +24,4 @@ class Chi2(Gamma):
     def __init__(self, df: Value, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
-    @property
-    def df(self) -> Tensor:
-        """k."""
-        return self.concentration * 2
+    df = by_formula("k.", lambda self: self.concentration * 2)

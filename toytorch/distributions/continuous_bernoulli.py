@@ -13,6 +13,7 @@ from toytorch.distributions.utils import (
     Shape,
     Value,
     broadcast_all,
+    by_formula,
     clamp_probs,
     lazy_property,
     logits_to_probs,
@@ -99,10 +100,7 @@ class ContinuousBernoulli(ByChance, ExponentialFamily):
         taylor = 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * torch.pow(x, 2)) * x
         return torch.where(self._outside_unstable_region(), exact, taylor)
 
-    @property
-    def stddev(self) -> Tensor:
-        """The root of the variance."""
-        return torch.sqrt(self.variance)
+    stddev = by_formula("The root of the variance.", lambda self: torch.sqrt(self.variance))
 
     @property
     def variance(self) -> Tensor:

@@ -10,7 +10,7 @@ from toytorch.autograd.function import once_differentiable
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.exp_family import ExponentialFamily
-from toytorch.distributions.utils import Shape
+from toytorch.distributions.utils import Shape, by_formula
 from toytorch.nn.functional import one_hot
 
 __all__ = ["Dirichlet"]
@@ -73,10 +73,7 @@ class Dirichlet(ExponentialFamily):
         powers = torch.xlogy(a - 1.0, value).sum(-1)
         return powers + torch.lgamma(a.sum(-1)) - torch.lgamma(a).sum(-1)
 
-    @property
-    def mean(self) -> Tensor:
-        """a/Σa."""
-        return self.concentration / self.concentration.sum(-1, True)
+    mean = by_formula("a/Σa.", lambda self: self.concentration / self.concentration.sum(-1, True))
 
     @property
     def mode(self) -> Tensor:

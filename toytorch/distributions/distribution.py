@@ -8,7 +8,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.constraints import Constraint
-from toytorch.distributions.utils import Shape, lazy_property
+from toytorch.distributions.utils import Shape, by_formula, lazy_property
 from toytorch.facts import warned
 from toytorch.facts.parts import of_part
 from toytorch.facts.size import Size
@@ -160,10 +160,7 @@ class Distribution:
         """E[(x - E[x])²], of each element."""
         raise NotImplementedError  # a subclass says it, or has none, as in PyTorch
 
-    @property
-    def stddev(self) -> Tensor:
-        """The root of the variance."""
-        return self.variance.sqrt()
+    stddev = by_formula("The root of the variance.", lambda self: self.variance.sqrt())
 
     # -- samples -----------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.exp_family import ExponentialFamily
-from toytorch.distributions.utils import Shape, Value, broadcast_all
+from toytorch.distributions.utils import Shape, Value, broadcast_all, by_formula
 
 __all__ = ["Exponential"]
 
@@ -30,25 +30,10 @@ class Exponential(ExponentialFamily):
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.size(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        """1/λ."""
-        return self.rate.reciprocal()
-
-    @property
-    def mode(self) -> Tensor:
-        """0."""
-        return torch.zeros_like(self.rate)
-
-    @property
-    def stddev(self) -> Tensor:
-        """1/λ."""
-        return self.rate.reciprocal()
-
-    @property
-    def variance(self) -> Tensor:
-        """1/λ²."""
-        return self.rate.pow(-2)
+    mean = by_formula("1/λ.", lambda self: self.rate.reciprocal())
+    mode = by_formula("0.", lambda self: torch.zeros_like(self.rate))
+    stddev = by_formula("1/λ.", lambda self: self.rate.reciprocal())
+    variance = by_formula("1/λ².", lambda self: self.rate.pow(-2))
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         """Standard exponential numbers over λ."""

@@ -6,7 +6,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.exp_family import ExponentialFamily
-from toytorch.distributions.utils import Shape, Value, broadcast_all
+from toytorch.distributions.utils import Shape, Value, broadcast_all, by_formula
 
 __all__ = ["Gamma"]
 
@@ -36,20 +36,14 @@ class Gamma(ExponentialFamily):
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(self.concentration.size(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        """a/b."""
-        return self.concentration / self.rate
+    mean = by_formula("a/b.", lambda self: self.concentration / self.rate)
 
     @property
     def mode(self) -> Tensor:
         """(a - 1)/b, or 0."""
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
-    @property
-    def variance(self) -> Tensor:
-        """a/b²."""
-        return self.concentration / self.rate.pow(2)
+    variance = by_formula("a/b².", lambda self: self.concentration / self.rate.pow(2))
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         """Standard gamma numbers over b, none of them 0."""

@@ -6,7 +6,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.by_chance import ByChance
-from toytorch.distributions.utils import Shape, Value, broadcast_all
+from toytorch.distributions.utils import Shape, Value, broadcast_all, by_formula
 from toytorch.nn.functional import binary_cross_entropy_with_logits
 
 __all__ = ["Geometric"]
@@ -42,20 +42,9 @@ class Geometric(ByChance):
                     f"invalid values:\n{value.data[~valid]}"
                 )
 
-    @property
-    def mean(self) -> Tensor:
-        """1/p - 1."""
-        return 1.0 / self.probs - 1.0
-
-    @property
-    def mode(self) -> Tensor:
-        """0."""
-        return torch.zeros_like(self.probs)
-
-    @property
-    def variance(self) -> Tensor:
-        """(1 - p)/p²."""
-        return (1.0 / self.probs - 1.0) / self.probs
+    mean = by_formula("1/p - 1.", lambda self: 1.0 / self.probs - 1.0)
+    mode = by_formula("0.", lambda self: torch.zeros_like(self.probs))
+    variance = by_formula("(1 - p)/p².", lambda self: (1.0 / self.probs - 1.0) / self.probs)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
         """log u/log(1 - p), rounded down, of uniform u."""

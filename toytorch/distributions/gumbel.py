@@ -10,7 +10,7 @@ from toytorch.distributions import constraints
 from toytorch.distributions.transformed_distribution import TransformedDistribution
 from toytorch.distributions.transforms import AffineTransform, ExpTransform
 from toytorch.distributions.uniform import Uniform
-from toytorch.distributions.utils import Value, broadcast_all, euler_constant
+from toytorch.distributions.utils import Value, broadcast_all, by_formula, euler_constant
 from toytorch.facts.parts import of_part
 
 __all__ = ["Gumbel"]
@@ -58,15 +58,8 @@ class Gumbel(TransformedDistribution):
 
     mode = of_part("loc", "m.")
 
-    @property
-    def stddev(self) -> Tensor:
-        """πs/√6."""
-        return (math.pi / math.sqrt(6)) * self.scale
-
-    @property
-    def variance(self) -> Tensor:
-        """π²s²/6."""
-        return self.stddev.pow(2)
+    stddev = by_formula("πs/√6.", lambda self: (math.pi / math.sqrt(6)) * self.scale)
+    variance = by_formula("π²s²/6.", lambda self: self.stddev.pow(2))
 
     def entropy(self) -> Tensor:
         """log s + 1 + γ."""

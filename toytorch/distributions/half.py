@@ -10,7 +10,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.transformed_distribution import TransformedDistribution
 from toytorch.distributions.transforms import AbsTransform
-from toytorch.distributions.utils import Value
+from toytorch.distributions.utils import Value, by_formula
 from toytorch.facts.parts import of_part
 
 
@@ -31,10 +31,7 @@ class Half(TransformedDistribution):
         base = self.whole(0, scale, validate_args=False)
         super().__init__(base, AbsTransform(), validate_args=validate_args)
 
-    @property
-    def mode(self) -> Tensor:
-        """0."""
-        return torch.zeros_like(self.scale)
+    mode = by_formula("0.", lambda self: torch.zeros_like(self.scale))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """log 2 more than the whole one's; -∞ below 0."""

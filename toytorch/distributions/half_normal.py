@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from toytorch.core.tensor import Tensor
 from toytorch.distributions.half import Half
 from toytorch.distributions.normal import Normal
+from toytorch.distributions.utils import by_formula
 
 __all__ = ["HalfNormal"]
 
@@ -16,7 +16,6 @@ class HalfNormal(Half):
 
     Raises ValueError for scales that are not positive. Like `torch.distributions.HalfNormal`.
 
-    >>> import toytorch as torch
     >>> HalfNormal(torch.tensor([1.0])).mean
     tensor([0.7979])
     """
@@ -25,12 +24,5 @@ class HalfNormal(Half):
     whole = Normal
     _batched = {}
 
-    @property
-    def mean(self) -> Tensor:
-        """s√(2/π)."""
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
-    def variance(self) -> Tensor:
-        """s²(1 - 2/π)."""
-        return self.scale.pow(2) * (1 - 2 / math.pi)
+    mean = by_formula("s√(2/π).", lambda self: self.scale * math.sqrt(2 / math.pi))
+    variance = by_formula("s²(1 - 2/π).", lambda self: self.scale.pow(2) * (1 - 2 / math.pi))

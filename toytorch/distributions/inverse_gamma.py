@@ -10,7 +10,7 @@ from toytorch.distributions import constraints
 from toytorch.distributions.gamma import Gamma
 from toytorch.distributions.transformed_distribution import TransformedDistribution
 from toytorch.distributions.transforms import PowerTransform
-from toytorch.distributions.utils import Value
+from toytorch.distributions.utils import Value, by_formula
 from toytorch.facts.parts import of_part
 
 __all__ = ["InverseGamma"]
@@ -47,10 +47,7 @@ class InverseGamma(TransformedDistribution):
         a = self.concentration
         return torch.where(a > 1, self.rate / (a - 1), math.inf)
 
-    @property
-    def mode(self) -> Tensor:
-        """b/(a + 1)."""
-        return self.rate / (self.concentration + 1)
+    mode = by_formula("b/(a + 1).", lambda self: self.rate / (self.concentration + 1))
 
     @property
     def variance(self) -> Tensor:

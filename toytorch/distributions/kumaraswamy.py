@@ -10,7 +10,7 @@ from toytorch.distributions import constraints
 from toytorch.distributions.transformed_distribution import TransformedDistribution
 from toytorch.distributions.transforms import AffineTransform, PowerTransform
 from toytorch.distributions.uniform import Uniform
-from toytorch.distributions.utils import Value, broadcast_all, euler_constant
+from toytorch.distributions.utils import Value, broadcast_all, by_formula, euler_constant
 
 __all__ = ["Kumaraswamy"]
 
@@ -55,10 +55,7 @@ class Kumaraswamy(TransformedDistribution):
         log = torch.lgamma(shifted) + torch.lgamma(b) - torch.lgamma(shifted + b)
         return b * torch.exp(log)
 
-    @property
-    def mean(self) -> Tensor:
-        """bB(1 + 1/a, b)."""
-        return self._moment(1)
+    mean = by_formula("bB(1 + 1/a, b).", lambda self: self._moment(1))
 
     @property
     def mode(self) -> Tensor:
@@ -67,10 +64,7 @@ class Kumaraswamy(TransformedDistribution):
         log_mode = b.reciprocal() * (-b).log1p() - (-b * a).log1p()
         return log_mode.masked_fill((b < 1) | (a < 1), math.nan).exp()
 
-    @property
-    def variance(self) -> Tensor:
-        """E[x²] - E[x]²."""
-        return self._moment(2) - torch.pow(self.mean, 2)
+    variance = by_formula("E[x²] - E[x]².", lambda self: self._moment(2) - torch.pow(self.mean, 2))
 
     def entropy(self) -> Tensor:
         """1 - 1/b + (1 - 1/a)H(b) - log ab, with harmonic numbers H."""

@@ -7,7 +7,7 @@ import math
 import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions.around import LocationScale
-from toytorch.distributions.utils import Shape
+from toytorch.distributions.utils import Shape, by_formula
 
 __all__ = ["Laplace"]
 
@@ -23,15 +23,8 @@ class Laplace(LocationScale):
 
     _batched = {"loc": 0, "scale": 0}
 
-    @property
-    def stddev(self) -> Tensor:
-        """s√2."""
-        return math.sqrt(2) * self.scale
-
-    @property
-    def variance(self) -> Tensor:
-        """2s²."""
-        return 2 * self.scale.pow(2)
+    stddev = by_formula("s√2.", lambda self: math.sqrt(2) * self.scale)
+    variance = by_formula("2s².", lambda self: 2 * self.scale.pow(2))
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         """m - s·sign(u)·log(1 - |u|) of uniform u in (-1, 1)."""

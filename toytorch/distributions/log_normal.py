@@ -7,7 +7,7 @@ from toytorch.distributions import constraints
 from toytorch.distributions.normal import Normal
 from toytorch.distributions.transformed_distribution import TransformedDistribution
 from toytorch.distributions.transforms import ExpTransform
-from toytorch.distributions.utils import Value
+from toytorch.distributions.utils import Value, by_formula
 from toytorch.facts.parts import of_part
 
 __all__ = ["LogNormal"]
@@ -18,7 +18,6 @@ class LogNormal(TransformedDistribution):
 
     Raises ValueError for scales that are not positive. Like `torch.distributions.LogNormal`.
 
-    >>> import toytorch as torch
     >>> LogNormal(torch.tensor([0.0]), torch.tensor([1.0])).mean
     tensor([1.6487])
     """
@@ -36,15 +35,8 @@ class LogNormal(TransformedDistribution):
         base = Normal(loc, scale, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        """exp(m + s²/2)."""
-        return (self.loc + self.scale.pow(2) / 2).exp()
-
-    @property
-    def mode(self) -> Tensor:
-        """exp(m - s²)."""
-        return (self.loc - self.scale.square()).exp()
+    mean = by_formula("exp(m + s²/2).", lambda self: (self.loc + self.scale.pow(2) / 2).exp())
+    mode = by_formula("exp(m - s²).", lambda self: (self.loc - self.scale.square()).exp())
 
     @property
     def variance(self) -> Tensor:

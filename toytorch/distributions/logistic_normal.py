@@ -18,7 +18,6 @@ class LogisticNormal(TransformedDistribution):
 
     Raises ValueError for scales that are not positive. Like `torch.distributions.LogisticNormal`.
 
-    >>> import toytorch as torch
     >>> LogisticNormal(torch.zeros(3), torch.ones(3)).event_shape
     torch.Size([4])
     """

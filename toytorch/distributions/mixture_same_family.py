@@ -8,7 +8,7 @@ from toytorch.distributions import constraints
 from toytorch.distributions.categorical import Categorical
 from toytorch.distributions.constraints import MixtureSameFamilyConstraint
 from toytorch.distributions.distribution import Distribution
-from toytorch.distributions.utils import Shape
+from toytorch.distributions.utils import Shape, by_formula
 from toytorch.facts.parts import of_part
 
 __all__ = ["MixtureSameFamily"]
@@ -92,10 +92,7 @@ class MixtureSameFamily(Distribution):
         weights = self._pad_mixture_dimensions(self.mixture_distribution.probs)
         return torch.sum(weights * each, dim=-1 - self._event_ndims)
 
-    @property
-    def mean(self) -> Tensor:
-        """Σ wₖmₖ."""
-        return self._averaged(self.component_distribution.mean)
+    mean = by_formula("Σ wₖmₖ.", lambda self: self._averaged(self.component_distribution.mean))
 
     @property
     def variance(self) -> Tensor:

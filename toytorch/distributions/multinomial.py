@@ -9,7 +9,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.binomial import Binomial
 from toytorch.distributions.over_categorical import OverCategorical
-from toytorch.distributions.utils import Shape, broadcast_all
+from toytorch.distributions.utils import Shape, broadcast_all, by_formula
 
 __all__ = ["Multinomial"]
 
@@ -48,10 +48,7 @@ class Multinomial(OverCategorical):
         """Counts that add up to n at most."""
         return constraints.multinomial(self.total_count)
 
-    @property
-    def mean(self) -> Tensor:
-        """np."""
-        return self.probs * self.total_count
+    mean = by_formula("np.", lambda self: self.probs * self.total_count)
 
     @property
     def variance(self) -> Tensor:

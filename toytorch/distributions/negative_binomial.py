@@ -8,7 +8,7 @@ from toytorch.distributions import constraints
 from toytorch.distributions.by_chance import ByChance
 from toytorch.distributions.distribution import Distribution
 from toytorch.distributions.gamma import Gamma
-from toytorch.distributions.utils import Shape, Value, lazy_property
+from toytorch.distributions.utils import Shape, Value, by_formula, lazy_property
 from toytorch.nn.functional import logsigmoid
 
 __all__ = ["NegativeBinomial"]
@@ -44,20 +44,14 @@ class NegativeBinomial(ByChance):
         self.total_count = count.type_as(self._param)
         Distribution.__init__(self, self._param.size(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        """rp/(1 - p)."""
-        return self.total_count * torch.exp(self.logits)
+    mean = by_formula("rp/(1 - p).", lambda self: self.total_count * torch.exp(self.logits))
 
     @property
     def mode(self) -> Tensor:
         """(r - 1)p/(1 - p), rounded down, or 0."""
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
 
-    @property
-    def variance(self) -> Tensor:
-        """rp/(1 - p)²."""
-        return self.mean / torch.sigmoid(-self.logits)
+    variance = by_formula("rp/(1 - p)².", lambda self: self.mean / torch.sigmoid(-self.logits))
 
     @lazy_property
     def _gamma(self) -> Gamma:

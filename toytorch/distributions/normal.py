@@ -8,7 +8,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions.around import LocationScale
 from toytorch.distributions.exp_family import ExponentialFamily
-from toytorch.distributions.utils import Shape, _standard_normal
+from toytorch.distributions.utils import Shape, _standard_normal, by_formula
 from toytorch.facts.parts import of_part
 
 __all__ = ["Normal"]
@@ -28,10 +28,7 @@ class Normal(LocationScale, ExponentialFamily):
 
     stddev = of_part("scale", "s.")
 
-    @property
-    def variance(self) -> Tensor:
-        """s²."""
-        return self.stddev.pow(2)
+    variance = by_formula("s².", lambda self: self.stddev.pow(2))
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
         """Normal numbers around m."""

@@ -6,7 +6,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.over_categorical import OverCategorical
-from toytorch.distributions.utils import Shape
+from toytorch.distributions.utils import Shape, by_formula
 from toytorch.facts.parts import of_part
 from toytorch.nn.functional import one_hot
 
@@ -42,10 +42,7 @@ class OneHotCategorical(OverCategorical):
         """The first of the likeliest categories."""
         return one_hot(self.probs.argmax(dim=-1), self.probs.shape[-1]).to(self.probs)
 
-    @property
-    def variance(self) -> Tensor:
-        """p(1 - p)."""
-        return self.probs * (1 - self.probs)
+    variance = by_formula("p(1 - p).", lambda self: self.probs * (1 - self.probs))
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
         """Vectors of one 1."""

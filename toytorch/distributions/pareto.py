@@ -18,7 +18,6 @@ class Pareto(TransformedDistribution):
 
     Raises ValueError for parameters that are not positive. Like `torch.distributions.Pareto`.
 
-    >>> import toytorch as torch
     >>> Pareto(torch.tensor([1.0]), torch.tensor([2.0])).mean
     tensor([2.])
     """

@@ -6,7 +6,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.exp_family import ExponentialFamily
-from toytorch.distributions.utils import Shape, Value, broadcast_all
+from toytorch.distributions.utils import Shape, Value, broadcast_all, by_formula
 from toytorch.facts.parts import of_part
 
 __all__ = ["Poisson"]
@@ -31,10 +31,7 @@ class Poisson(ExponentialFamily):
 
     mean = of_part("rate", "λ.")
 
-    @property
-    def mode(self) -> Tensor:
-        """λ, rounded down."""
-        return self.rate.floor()
+    mode = by_formula("λ, rounded down.", lambda self: self.rate.floor())
 
     variance = of_part("rate", "λ.")
 

@@ -8,7 +8,7 @@ import toytorch as torch
 from toytorch.core.tensor import Tensor
 from toytorch.distributions import constraints
 from toytorch.distributions.distribution import Distribution
-from toytorch.distributions.utils import Shape, Value, broadcast_all
+from toytorch.distributions.utils import Shape, Value, broadcast_all, by_formula
 
 __all__ = ["Uniform"]
 
@@ -39,25 +39,10 @@ class Uniform(Distribution):
         """From a to b."""
         return constraints.interval(self.low, self.high)
 
-    @property
-    def mean(self) -> Tensor:
-        """(a + b)/2."""
-        return (self.high + self.low) / 2
-
-    @property
-    def mode(self) -> Tensor:
-        """NaN: every number is as likely."""
-        return math.nan * self.high
-
-    @property
-    def stddev(self) -> Tensor:
-        """(b - a)/√12."""
-        return (self.high - self.low) / 12**0.5
-
-    @property
-    def variance(self) -> Tensor:
-        """(b - a)²/12."""
-        return (self.high - self.low).pow(2) / 12
+    mean = by_formula("(a + b)/2.", lambda self: (self.high + self.low) / 2)
+    mode = by_formula("NaN: every number is as likely.", lambda self: math.nan * self.high)
+    stddev = by_formula("(b - a)/√12.", lambda self: (self.high - self.low) / 12**0.5)
+    variance = by_formula("(b - a)²/12.", lambda self: (self.high - self.low).pow(2) / 12)
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         """a + u(b - a)."""

@@ -17,14 +17,9 @@ euler_constant = 0.57721566490153286060  # γ, the mean of the standard Gumbel d
 NUMBERS = (int, float, bool)
 
 __all__ = [
-    "broadcast_all",
-    "clamp_probs",
-    "lazy_property",
-    "logits_to_probs",
-    "probs_to_logits",
-    "tril_matrix_to_vec",
-    "vec_to_tril_matrix",
-]
+    "broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits",
+    "tril_matrix_to_vec", "vec_to_tril_matrix",
+]  # fmt: skip
 
 
 def is_tensor_like(value: object) -> bool:
@@ -101,6 +96,11 @@ class lazy_property:
             value = self.wrapped(instance)
         setattr(instance, self.wrapped.__name__, value)
         return value
+
+
+def by_formula(doc: str, formula: Callable[[Any], Any]) -> Any:
+    """A property that is a formula of the object: such as a moment, of parameters."""
+    return property(formula, doc=doc)
 
 
 def _below(size: int, diag: int, device: Device) -> Tensor:

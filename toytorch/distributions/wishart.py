@@ -10,7 +10,7 @@ from toytorch.distributions import constraints
 from toytorch.distributions.chi2 import Chi2
 from toytorch.distributions.exp_family import ExponentialFamily
 from toytorch.distributions.multivariate_normal import FACTOR, log_diagonal, one_matrix
-from toytorch.distributions.utils import NUMBERS, Shape, Value, lazy_property
+from toytorch.distributions.utils import NUMBERS, Shape, Value, by_formula, lazy_property
 from toytorch.facts import warned
 
 __all__ = ["Wishart"]
@@ -122,10 +122,7 @@ class Wishart(ExponentialFamily):
     def _times(self, factor: Tensor, matrix: Tensor) -> Tensor:
         return factor.view(self._batch_shape + (1, 1)) * matrix
 
-    @property
-    def mean(self) -> Tensor:
-        """nV."""
-        return self._times(self.df, self.covariance_matrix)
+    mean = by_formula("nV.", lambda self: self._times(self.df, self.covariance_matrix))
 
     @property
     def mode(self) -> Tensor:

@@ -393,11 +393,10 @@ def check_version(
     maker, index = value.grad_fn, value.output_nr
     if name.startswith("result"):
         maker, index = node, int(name[6:] or 0)
-    origin = (
-        ""
-        if maker is None
-        else (f", which is output {index} of {re.sub('Backward0?', '', type(maker).__name__)},")
-    )
+    if maker is None:
+        origin = ""
+    else:
+        origin = f", which is output {index} of {re.sub('Backward0?', '', type(maker).__name__)},"
     shape = list(value.shape)
     if transposed:
         shape = shape[::-1]

@@ -21,7 +21,6 @@ class SavedTensor:
 
     Like `torch.autograd.SavedTensor`: RuntimeError for one that is freed, None, or has hooks.
 
-    >>> import toytorch as torch
     >>> x = torch.tensor(3., requires_grad=True)
     >>> y = x * x
     >>> y.grad_fn._raw_saved_self.register_hooks(lambda t: t * 2, lambda t: t)

@@ -44,7 +44,6 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
 def replace_all_batch_norm_modules_(root: Module) -> Module:
     """Makes batch norms use the statistics of the batch alone, which transforms can follow; in place.
 
-    >>> import toytorch as torch
     >>> replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2)).running_mean is None
     True
     """

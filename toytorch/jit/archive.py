@@ -36,7 +36,7 @@ def save(m: object, f: object, _extra_files: dict[str, Any] | None = None) -> No
     is not compiled, RuntimeError for graphs that call Python. Like `torch.jit.save`; the file is
     not one of PyTorch's.
 
-    >>> import io, toytorch as torch
+    >>> import io
     >>> file = io.BytesIO()
     >>> save(torch.jit.trace(lambda x: x.tanh() * 2, torch.ones(2)), file)
     >>> load(file)(torch.zeros(3))

@@ -133,11 +133,10 @@ class Tensors:
                     )
                 flat = reader.read(record).view(kind.numpy)
                 memories[number] = flat if sys.byteorder == "little" else flat.byteswap()
-            array = (
-                lying(memories[number].view(kind.numpy), shape, about)
-                if "memory" in about
-                else memories[number].reshape(shape)
-            )
+            if "memory" in about:
+                array = lying(memories[number].view(kind.numpy), shape, about)
+            else:
+                array = memories[number].reshape(shape)
             made.held.append(
                 array if about["kind"] == "array" else revived(array, kind, about, place)
             )
@@ -309,11 +308,10 @@ def called(function: ScriptFunction, values: Values) -> dict[str, Any]:
     """How a function is called, and what it gives."""
     if isinstance(function, TracedFunction):
         spec = function.spec
-        shape = (
-            None
-            if spec is None
-            else values.packed(tree_unflatten(list(range(spec.num_leaves)), spec))
-        )
+        if spec is None:
+            shape = None
+        else:
+            shape = values.packed(tree_unflatten(list(range(spec.num_leaves)), spec))
         return {"traced": True, "result": shape}
     compiled = function.compiled  # type: ignore[attr-defined]  # the other kind
     return {

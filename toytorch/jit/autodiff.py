@@ -69,15 +69,9 @@ def partitioned(joint: JointGraph) -> Partition:
     constants = [n for n in graph.nodes if n.is_constant]
     inputs = graph.inputs[:count]
     tensors = [v for i, v in enumerate(results) if i not in joint.plain]
-    return Partition(
-        part("forward", inputs, constants, forward, [*tensors, *kept]),
-        part("backward", [*saved, *tangents], constants, backward, grads),
-        results,
-        saved,
-        tangents,
-        grads,
-        kept,
-    )
+    first = part("forward", inputs, constants, forward, [*tensors, *kept])
+    second = part("backward", [*saved, *tangents], constants, backward, grads)
+    return Partition(first, second, results, saved, tangents, grads, kept)
 
 
 def part(

@@ -185,7 +185,6 @@ def compile(
     compiler. With `fullgraph`, a function that cannot become one graph is an error. Like
     `torch.compile`.
 
-    >>> import toytorch as torch
     >>> @torch.compile
     ... def f(x):
     ...     return torch.exp(x - 1) * 2
@@ -193,15 +192,8 @@ def compile(
     tensor([2., 2., 2.])
     """
     if model is None:
-        return lambda m: compile(
-            m,
-            fullgraph=fullgraph,
-            dynamic=dynamic,
-            backend=backend,
-            mode=mode,
-            options=options,
-            disable=disable,
-        )
+        words: Any = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend}
+        return lambda m: compile(m, **words, mode=mode, options=options, disable=disable)
     if mode is not None and options is not None:
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."

@@ -12,7 +12,6 @@ from toytorch.jit.plan import Stepwise
 def explain(f: Any, *inputs: Any) -> str:
     """How `f` runs for inputs like these: fused kernels, single ops, or node by node, and why.
 
-    >>> import toytorch as torch
     >>> f = torch.jit.trace(lambda x: x[x > 0], torch.ones(2))
     >>> print(torch.jit.explain(f, torch.ones(2)))
     forward runs node by node: aten::nonzero has a result whose shape depends on values
@@ -51,11 +50,9 @@ def graph_of(f: object, inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
         f = f.forward
     if isinstance(f, Compiled):
         recorded = f.recorded(inputs, {})
-        return (
-            (None, [])
-            if recorded is None
-            else (recorded.function, recorded.inputs(tree_leaves((inputs, {}))))
-        )
+        if recorded is None:
+            return (None, [])
+        return (recorded.function, recorded.inputs(tree_leaves((inputs, {}))))
     function = f._methods["forward"] if hasattr(f, "_methods") else f
     if not hasattr(function, "flat"):
         raise TypeError(

@@ -39,7 +39,6 @@ def freeze(
     them. Buffers that `forward` writes to stay buffers. Raises RuntimeError for what is not
     compiled, a module in training mode, or an unknown name. Like `torch.jit.freeze`.
 
-    >>> import toytorch as torch
     >>> frozen = freeze(torch.jit.trace(torch.nn.Linear(2, 1).eval(), torch.ones(1, 2)))
     >>> list(frozen.parameters()), [n.kind for n in frozen.graph.nodes][-1]
     ([], 'aten::linear')

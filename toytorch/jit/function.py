@@ -21,7 +21,6 @@ from toytorch.nn.modules.module import Module
 class ScriptFunction:
     """A function that runs as a graph, like `torch.jit.ScriptFunction`.
 
-    >>> import toytorch as torch
     >>> @torch.jit.script
     ... def double(x):
     ...     return x + x

@@ -48,7 +48,6 @@ def fuser(name: str) -> Iterator[None]:
     There is one fuser here, for all devices: "fuser0" to "fuser3" name it, "none" turns it off.
     Raises Exception for other names, as PyTorch does.
 
-    >>> import toytorch as torch
     >>> f = torch.jit.trace(lambda x: (x * 2).tanh(), torch.ones(2))
     >>> with torch.jit.fuser("none"):
     ...     [node.kind for node in f.graph_for(torch.ones(2)).nodes][1:]

@@ -91,7 +91,6 @@ def contexts(node: Node) -> Iterator[None]:
 def run(graph: Graph, inputs: Sequence[Any]) -> Any:
     """The outputs for given inputs: one value, or a tuple where there are several.
 
-    >>> import toytorch as torch
     >>> f = torch.jit.trace(lambda x: (x * 2).tanh(), torch.zeros(1))
     >>> run(f.graph, [torch.tensor([0.0])])
     tensor([0.])

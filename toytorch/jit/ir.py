@@ -30,13 +30,9 @@ from toytorch.jit.builtins import BUILTINS, Builtin
 from toytorch.ops.define import CREATING, PUBLIC
 
 IMPURE = (
-    "prim::Print",
-    "prim::RaiseException",
-    "prim::SetAttr",
-    "prim::CallMethod",
-    "prim::CallFunction",
-    "prim::CreateObject",
-)
+    "prim::Print", "prim::RaiseException", "prim::SetAttr", "prim::CallMethod",
+    "prim::CallFunction", "prim::CreateObject",
+)  # fmt: skip
 CALLS = ("prim::CallFunction", "prim::CallMethod")
 CONTEXT = 2  # lines that an error shows above and below its own
 UNPRINTABLE = re.compile(r"[^\w.]")  # in the name of a value

@@ -105,7 +105,6 @@ class InModule(ScriptMethod):
 def script_method(fn: Fn) -> Any:
     """Marks a method of a ScriptModule of one's own as compiled, like `torch.jit.script_method`.
 
-    >>> import toytorch as torch
     >>> class Scale(torch.jit.ScriptModule):
     ...     def __init__(self, factor):
     ...         super().__init__()

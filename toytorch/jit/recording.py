@@ -151,14 +151,9 @@ class Recording:
         captured = self.tracer.captured or []
         given = self.given
         places = [guarded.place_of(t, self.leaves) for t in captured]
+        graph = eliminate_dead_code(self.tracer.graph)
         function = TracedFunction(
-            "compiled",
-            eliminate_dead_code(self.tracer.graph),
-            None,
-            None,
-            None,
-            nested=False,
-            known=len(given),
+            "compiled", graph, None, None, None, nested=False, known=len(given)
         )
         template = [Tensor if isinstance(v, Tensor) else v for v in self.outputs]
         single = (
@@ -166,15 +161,10 @@ class Recording:
             and self.out_spec.is_leaf()
             and (isinstance(self.outputs[0], Tensor))
         )
-        made = Recorded(
-            function,
-            given,
-            places,
-            template,
-            None if single else self.out_spec,
-            [v for v in self.leaves if not isinstance(v, Tensor)],
-            self.shadows(guarded),
-        )
+        spec = None if single else self.out_spec
+        others = [v for v in self.leaves if not isinstance(v, Tensor)]
+        shadows = self.shadows(guarded)
+        made = Recorded(function, given, places, template, spec, others, shadows)
         # What the call has written to holds other values now, of which some op may have no result
         # (x %= x leaves zeros); then the plan is made when the next call comes.
         with contextlib.suppress(RuntimeError):

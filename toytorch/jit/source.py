@@ -34,7 +34,6 @@ INDEXED = ("aten::__getitem__.Tensor", "aten::__setitem__.Tensor")
 def source_of(graph: Graph) -> str:
     """The source of a graph; functions it calls stand before it.
 
-    >>> import toytorch as torch
     >>> @torch.jit.script
     ... def f(x, n: int):
     ...     return (x + n).sum()

@@ -58,7 +58,6 @@ def trace(
     `torch.jit.trace`; `passes` (functions from a graph to a graph, from `toytorch.jit.passes` or of
     one's own) take the place of the compiler's, which the checker watches in the same way.
 
-    >>> import toytorch as torch
     >>> f = torch.jit.trace(lambda x, y: torch.tanh(x * y), (torch.ones(2), torch.ones(2)))
     >>> [node.kind for node in f.graph.nodes]
     ['aten::mul', 'aten::tanh']
@@ -96,16 +95,9 @@ def trace(
                 "trace doesn't support compiling individual module's functions.\n"
                 "Please use trace_module"
             )
-        return trace_module(
-            owner,
-            {called: args},
-            optimize,
-            check_trace,
-            [more if isinstance(more, dict) else {"forward": more} for more in check_inputs or ()],
-            check_tolerance,
-            strict,
-            passes=passes,
-        )
+        checks = [m if isinstance(m, dict) else {"forward": m} for m in check_inputs or ()]
+        how = optimize, check_trace, checks, check_tolerance, strict
+        return trace_module(owner, {called: args}, *how, passes=passes)
     name = getattr(func, "__name__", type(func).__name__)
     name = "forward" if name == "<lambda>" else name
     traced = traced_function(func, args, name, None, strict)
@@ -222,15 +214,9 @@ def traced_function(
     plain = isinstance(result, Tensor) or (
         isinstance(result, tuple) and len(result) > 1 and all(isinstance(r, Tensor) for r in result)
     )
-    function = TracedFunction(
-        name,
-        graph,
-        None if plain else out_spec,
-        owner,
-        None if tracer.freezes() else again,
-        signature(flat),
-        nested=not all(isinstance(a, Tensor) for a in args),
-    )
+    shape, more = None if plain else out_spec, None if tracer.freezes() else again
+    nested = not all(isinstance(a, Tensor) for a in args)
+    function = TracedFunction(name, graph, shape, owner, more, signature(flat), nested=nested)
     function.names = parameter_names(func, len(args))
     return function
 

@@ -181,6 +181,10 @@ class Indexed(Native, family="indexed"):
         self.places, bad = self.array("places", "word"), self.array("bad", "word")
         n, count, inner, columns = (self.word_of[w] for w in ("n", "count", "inner", "columns"))
         self.wrong = self.var(0)
+
+        def behind(first: Value) -> Callable[[Value, Value], Any]:
+            return lambda k, i: b.add(b.add(first, k), b.mul(i, inner))
+
         if last:
 
             def block(k: Value) -> None:
@@ -192,14 +196,7 @@ class Indexed(Native, family="indexed"):
 
             def row(r: Value) -> None:
                 first = b.mul(b.mul(b.udiv(r, count), n), inner)
-                start = b.mul(r, inner)
-                self.along(
-                    start,
-                    self.word(0),
-                    inner,
-                    MANY,
-                    lambda k, i: b.add(b.add(first, k), b.mul(i, inner)),
-                )
+                self.along(b.mul(r, inner), self.word(0), inner, MANY, behind(first))
 
             self.loop(self.lo, self.hi, 1, row)
         else:  # some blocks, or some columns of all of them: no two threads meet at a place
@@ -214,13 +211,7 @@ class Indexed(Native, family="indexed"):
 
                 def line(m: Value) -> None:
                     start = b.mul(b.add(b.mul(k, count), m), inner)
-                    self.along(
-                        start,
-                        k_lo,
-                        k_hi,
-                        MANY,
-                        lambda c, i: b.add(b.add(first, c), b.mul(i, inner)),
-                    )
+                    self.along(start, k_lo, k_hi, MANY, behind(first))
 
                 self.count(count, line)
 

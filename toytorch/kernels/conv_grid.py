@@ -72,20 +72,8 @@ def phases(
     for first in range(min(stride, size)):
         fitting = [k for k in range(kernel) if (first + pad - k * dilation) % stride == 0][::-1]
         start = (first + pad - fitting[0] * dilation) // stride if fitting else 0
-        made.append(
-            (
-                Grid(
-                    start,
-                    1,
-                    dilation // math.gcd(stride, dilation),
-                    len(fitting),
-                    -(-(size - first) // stride),
-                    first,
-                    stride,
-                ),
-                fitting,
-            )
-        )
+        apart, count = dilation // math.gcd(stride, dilation), -(-(size - first) // stride)
+        made.append((Grid(start, 1, apart, len(fitting), count, first, stride), fitting))
     return made
 
 

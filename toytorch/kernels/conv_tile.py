@@ -13,7 +13,6 @@ deep learning convolutions").
 It is written by hand, and not as a program of `toytorch.loops`, because a tile needs sums over
 several dimensions that stay in registers for many rows at once; programs keep one row's.
 
-    >>> import numpy as np
     >>> rows(6) <= most_rows()
     True
 """

@@ -116,11 +116,10 @@ class Distance(Native, family="distance"):
                 for k, total in enumerate(sums):
                     other = self.read(row, self.word(k * self.lanes), self.vector)
                     apart = b.fsub(one, other)
-                    size = (
-                        b.fmul(apart, apart, flags=["contract"])
-                        if self.p == 2
-                        else self.intrinsic("fabs", apart)
-                    )
+                    if self.p == 2:
+                        size = b.fmul(apart, apart, flags=["contract"])
+                    else:
+                        size = self.intrinsic("fabs", apart)
                     made.append(b.fadd(total, size, flags=["contract"]))
                 return made
 

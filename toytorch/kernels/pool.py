@@ -364,12 +364,9 @@ def max_pool(
     last, shape = channels_last(a), (*a.shape[:-2], *out)
     values = images(shape, a.dtype, last)
     places = images(shape, np.int64, last) if placed else None
-    ranges = windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, dilation, out)))
-    whole = (
-        ANY
-        if last
-        else whole_windows(a.shape, *map(tuple, (kernel, stride, padding, dilation, out)))
-    )
+    how = [tuple(v) for v in (kernel, stride, padding, dilation, out)]
+    ranges = windows(a.shape[-2:], *how)
+    whole = ANY if last else whole_windows(a.shape, *how)
     rule = "max" if placed else "most"
     pooled(rule, ranges, dilation, plain(a), places, values, last, None, whole)
     return values, places
@@ -450,11 +447,10 @@ def mean_pool(a: Any, kernel: Shape, stride: Shape, padding: Shape, out: Shape, 
         return None
     last = channels_last(a)
     made = images((*a.shape[:-2], *out), a.dtype, last)
-    ranges = windows(a.shape[-2:], *map(tuple, (kernel, stride, padding, (1, 1), out)))
+    how = [tuple(v) for v in (kernel, stride, padding, (1, 1), out)]
+    ranges = windows(a.shape[-2:], *how)
+    whole = ANY if last else whole_windows(a.shape, *how)
     factor = np.ascontiguousarray(factor, a.dtype)
-    whole = (
-        ANY if last else whole_windows(a.shape, *map(tuple, (kernel, stride, padding, (1, 1), out)))
-    )
     pooled("mean", ranges, (1, 1), plain(a), None, made, last, factor, whole)
     return made
 

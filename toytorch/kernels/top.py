@@ -56,11 +56,9 @@ def top(a: Array, k: int, d: int, largest: bool, tell: bool = False) -> Any:
     )
     if d not in (-1, a.ndim - 1):
         values, index = (np.ascontiguousarray(np.moveaxis(v, -1, d)) for v in (values, index))
-    return (
-        (values, index, equal.size > 0 and b"\1" not in equal.tobytes())
-        if tell
-        else (values, index)
-    )
+    if tell:
+        return (values, index, equal.size > 0 and b"\1" not in equal.tobytes())
+    return (values, index)
 
 
 @functools.lru_cache(256)

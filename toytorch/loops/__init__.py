@@ -1,6 +1,5 @@
 """Loops over arrays: a program over named dimensions, compiled into one kernel.
 
-    >>> import numpy as np
     >>> from toytorch import loops
     >>> p = loops.Program.parse("x[i,j], w[j] -> y[i]\\n y = sum[j](x * w)")
     >>> x, w, y = np.ones((2, 3), "float32"), np.arange(3, dtype="float32"), np.empty(2, "float32")

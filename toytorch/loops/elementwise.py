@@ -4,7 +4,6 @@ NumPy goes through memory once per operation; `p -= lr * g` is two passes and a 
 the same line in one pass: a program of `toytorch.loops` over equally shaped arrays. Compiling takes
 some 20 ms, so small arrays are left to NumPy.
 
-    >>> import numpy as np
     >>> step = Loop("p = p - lr * g", arrays="p g", numbers="lr")
     >>> p, g = np.ones(5000, "float32"), np.ones(5000, "float32")
     >>> step(p, g, 0.5), p[0]

@@ -1,6 +1,5 @@
 """Formulas: what an elementwise op computes, and its derivatives, each written once.
 
-    >>> import numpy as np
     >>> f = Formula("self if self > 0 else slope * self", tensors=("self",))
     >>> print(f.source("leaky_relu", ("self", "slope")))
     def leaky_relu(self, slope):

@@ -48,7 +48,6 @@ class MaskedTensor(Tensor):
 
     Raises TypeError or ValueError unless the mask is of bool and of the data's size.
 
-    >>> import toytorch as torch
     >>> import warnings; warnings.simplefilter("ignore")
     >>> x = MaskedTensor(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([True, False, True]))
     >>> x + 1, x.sum()

@@ -1,6 +1,5 @@
 """Batches of tensors of different sizes, like `torch.nested`.
 
->>> import toytorch as torch
 >>> parts = torch.ones(2, 3), torch.zeros(1, 3)
 >>> x = torch.nested.nested_tensor(list(parts), layout=torch.jagged)
 >>> x.offsets(), x.sum(1)
@@ -29,13 +28,9 @@ from toytorch.nested.jagged import (
 from toytorch.nested.strided import StridedNested, strided_from_list
 
 __all__ = [
-    "as_nested_tensor",
-    "masked_select",
-    "narrow",
-    "nested_tensor",
-    "nested_tensor_from_jagged",
+    "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
     "to_padded_tensor",
-]
+]  # fmt: skip
 
 
 def _unsupported(layout: object, what: str) -> RuntimeError:
@@ -55,7 +50,6 @@ def nested_tensor(
 
     Raises RuntimeError for tensors that the layout (`torch.strided` unless one is given) cannot hold.
 
-    >>> import toytorch as torch
     >>> nested_tensor([[1.0], [2.0, 3.0]], layout=torch.jagged).unbind()
     (tensor([1.]), tensor([2., 3.]))
     """
@@ -86,7 +80,6 @@ def as_nested_tensor(
 
     Raises TypeError for what is neither a tensor nor a list of tensors.
 
-    >>> import toytorch as torch
     >>> a, b = torch.ones(2, requires_grad=True), torch.ones(1, requires_grad=True)
     >>> as_nested_tensor([a, b], layout=torch.jagged).sum().backward()
     >>> a.grad
@@ -130,7 +123,6 @@ def nested_tensor_from_jagged(
     `offsets` says where parts begin and the last one ends; `lengths` how long they are. Both: parts
     with room between them. Raises RuntimeError without either, ValueError if `jagged_dim` < 1.
 
-    >>> import toytorch as torch
     >>> x = nested_tensor_from_jagged(torch.arange(5.0), lengths=torch.tensor([2, 3]))
     >>> x.unbind()
     (tensor([0., 1.]), tensor([2., 3., 4.]))
@@ -157,7 +149,6 @@ def narrow(
     With `layout=torch.jagged` a view, for which `start` and `length` may be tensors of one number a
     row; otherwise a copy. Raises RuntimeError for other arguments.
 
-    >>> import toytorch as torch
     >>> x = torch.arange(6.0).view(2, 3)
     >>> narrow(x, 1, torch.tensor([0, 1]), torch.tensor([1, 2]), layout=torch.jagged).unbind()
     (tensor([0.]), tensor([4., 5.]))
@@ -183,7 +174,6 @@ def narrow(
 def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
     """The elements where a mask is True, those of each row as a part.
 
-    >>> import toytorch as torch
     >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> masked_select(x, x != 2).unbind()
     (tensor([1.]), tensor([3., 4.]))
@@ -204,7 +194,6 @@ def to_padded_tensor(input: object, padding: float, output_size: Shape | None = 
 
     Raises RuntimeError if `output_size` (strided layout) is too small.
 
-    >>> import toytorch as torch
     >>> to_padded_tensor(nested_tensor([[1.0], [2.0, 3.0]], layout=torch.jagged), 0.0)
     tensor([[1., 0.],
             [2., 3.]])

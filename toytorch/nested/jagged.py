@@ -50,7 +50,6 @@ class NestedTensor(Tensor):
 
     Made by `torch.nested.nested_tensor(…, layout=torch.jagged)` and its kin.
 
-    >>> import toytorch as torch
     >>> x = torch.nested.nested_tensor_from_jagged(torch.arange(6.0).view(3, 2), torch.tensor([0, 1, 3]))
     >>> [part.shape for part in (2 * x).unbind()]
     [torch.Size([1, 2]), torch.Size([2, 2])]

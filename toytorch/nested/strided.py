@@ -32,7 +32,6 @@ class StridedNested(Tensor):
     The first one of a process warns that PyTorch recommends the other layout.
 
     >>> import warnings
-    >>> import toytorch as torch
     >>> with warnings.catch_warnings(action="ignore"):
     ...     x = torch.nested.nested_tensor([[1.0, 2.0], [3.0]])
     >>> 2 * x

@@ -10,6 +10,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
+from toytorch.facts.composed import called
 from toytorch.facts.hints import Fn, Ints
 from toytorch.facts.schema import wrong_argument
 from toytorch.nn import functional
@@ -44,9 +45,7 @@ def _loss(name: str, tensors: int, *options: str, inner: Any = None) -> Fn:
         kwargs["reduction"] = _word(asked)  # PyTorch's parser takes its default for 0
         return inner(*given, **kwargs)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`torch.nn.functional.{name}`, with the reduction as a number."
-    return function
+    return called(name, f"`torch.nn.functional.{name}`, with the reduction as a number.", function)
 
 
 binary_cross_entropy_with_logits = _loss(
@@ -73,7 +72,6 @@ ctc_loss = _loss("ctc_loss", 4, "blank", "reduction", "zero_infinity")
 def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Any:
     """`torch.nn.functional.kl_div`, with the reduction as a number.
 
-    >>> import toytorch as torch
     >>> torch.kl_div(torch.zeros(2), torch.ones(2), 2)
     tensor(0.)
     """

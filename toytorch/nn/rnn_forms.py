@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import called
 from toytorch.facts.hints import Args
 from toytorch.nn import functional as F
 from toytorch.nn.modules.rnn_layers import gru_layer, lstm_layer, rnn_layer
@@ -57,16 +58,13 @@ def _cell_function(name: str, doc: str, states: int = 1) -> Any:
         made = _cell(name.removesuffix("_cell"), input, before, (w_ih, w_hh, b_ih, b_hh))
         return made[0] if states == 1 else tuple(made)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
+    return called(name, doc, function)
 
 
 rnn_tanh_cell = _cell_function(
     "rnn_tanh_cell",
     """tanh(W_ih·x + b_ih + W_hh·h + b_hh).
 
-    >>> import toytorch as torch
     >>> one = torch.ones(1, 1)
     >>> torch.rnn_tanh_cell(one, one, one, one)
     tensor([[0.9640]])

@@ -1,6 +1,5 @@
 """The ops by their own names, below the public ones, like `torch.ops.aten`.
 
->>> import toytorch as torch
 >>> torch.ops.aten.neg.default(torch.tensor([1.]))
 tensor([-1.])
 """

@@ -223,11 +223,9 @@ def indexed(op: Op, args: Args, full: Fn, size: int) -> Any:
     if args[1][0] is not None and None in args[1]:
         raise Unsupported  # where the result's dimensions come from depends on what lies between
     whole = full(args[0])
-    return (
-        registry["index"].function(whole, [None, *args[1]])
-        if args[1][0] is None
-        else registry["index"].function(whole.movedim(0, -1), [*args[1]]).movedim(-1, 0)
-    )
+    if args[1][0] is None:
+        return registry["index"].function(whole, [None, *args[1]])
+    return registry["index"].function(whole.movedim(0, -1), [*args[1]]).movedim(-1, 0)
 
 
 def into_zeros(op: Op, args: Args, full: Fn, size: int) -> Any:

@@ -142,6 +142,7 @@ def public(
     numbers: dict[str, str] | None = None,
     numpy: bool = True,
     one_by_one: bool = False,
+    doc: str | None = None,
     **facts: Any,
 ) -> Callable[[F], F]:
     """Registers a composed function under public names such as "diag" or "linalg.cond".
@@ -152,12 +153,16 @@ def public(
     numbers       {parameter: name}: what a number is called there, which is no tensor's name
     numpy         whether NumPy's are among them, as for all that is not Python code in PyTorch
     one_by_one    whether the method takes its list of integers as several arguments, too
+    doc           the text of a function that another one has made, which gets the public name as its own
     facts         what the compiler knows of it (see `facts.composed`)
     """
 
     def register(function: F) -> F:
         asked = not tensor_first or bool(method)  # by callers, not by `need_tensor` alone
         called = names[0] if names else function.__name__
+        if doc is not None:
+            function.__name__ = function.__qualname__ = called.rpartition(".")[2]
+            function.__doc__ = doc
         described = composed(**facts)(function)
         kinds = () if called.startswith("masked.") else TAKES if tensor_first else NO_TENSORS
         named = with_words(described, words, asked, called.replace(".", "_"), numpy, numbers, kinds)

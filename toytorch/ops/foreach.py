@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import called
 from toytorch.facts.hints import DType, Fn
 from toytorch.facts.schema import wrong_argument
 from toytorch.ops.define import PUBLIC
@@ -59,9 +60,7 @@ def make(name: str, method: str, operands: int) -> Fn:
         )
         return list(found) if name.endswith("_") else tuple(found)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`Tensor.{method}` for every tensor of a list."
-    return function
+    return called(name, f"`Tensor.{method}` for every tensor of a list.", function)
 
 
 def norm(self: Sequence[Tensor], ord: int = 2, dtype: DType | None = None) -> tuple[Tensor, ...]:

@@ -348,7 +348,6 @@ def spelled_out(names: Sequence[Any], tensor: Tensor, what: str) -> list[Any]:
 def rename(self: Tensor, *names: str, **rename_map: str) -> Tensor:
     """A view with other names: all of them, some by `old="new"`, or none with `rename(None)`.
 
-    >>> import toytorch as torch
     >>> x = torch.ones(2, 3, names=("N", "C"))
     >>> x.rename(C="channels").names, x.rename(None).names
     (('N', 'channels'), (None, None))
@@ -389,7 +388,6 @@ def renamed(
 def refine_names(self: Tensor, *names: str) -> Tensor:
     """A view whose nameless dimensions got names; those that have one must keep it.
 
-    >>> import toytorch as torch
     >>> torch.ones(2, 3, 4).refine_names("N", ..., "W").names
     ('N', None, 'W')
     """
@@ -410,7 +408,6 @@ def align_to(self: Tensor, *names: object) -> Tensor:
 
     `...` stands for the dimensions that are not named, in their order.
 
-    >>> import toytorch as torch
     >>> torch.ones(2, 3, names=("N", "C")).align_to("C", "W", "N").shape
     torch.Size([3, 1, 2])
     """
@@ -469,11 +466,10 @@ def flattened(tensor: Tensor, dims: Any, out: str) -> Tensor:
 def unflattened(tensor: Tensor, dim: Any, sizes: Sizes) -> Tensor:
     """A dimension as several, given as (name, size) pairs."""
     at, own = position(tensor, dim), names_of(tensor)
-    pairs = (
-        list(sizes.items())
-        if hasattr(sizes, "items")
-        else [p if isinstance(p, (tuple, list)) else (None, p) for p in sizes]
-    )
+    if hasattr(sizes, "items"):
+        pairs = list(sizes.items())
+    else:
+        pairs = [p if isinstance(p, (tuple, list)) else (None, p) for p in sizes]
     with unnamed():
         made = tensor.unflatten(at, [n for _, n in pairs])
     return put(made, (*own[:at], *(name for name, _ in pairs), *own[at + 1 :]))

@@ -63,7 +63,5 @@ def public_with_names(op: Op) -> Any:
         kind = made if not kwargs or kwargs.get("out") is None else held
         return tuple_of(kind, record(*args, **kwargs))
 
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = op.function.__doc__
     returns = op.schema.text.rpartition("->")[2].strip()
-    return public(op.name, method=op.name, returns=returns)(function)
+    return public(op.name, method=op.name, returns=returns, doc=op.function.__doc__)(function)

@@ -35,7 +35,6 @@ def div(
 ) -> Tensor:
     """Quotient; rounding_mode "trunc" or "floor" rounds it.
 
-    >>> import toytorch as torch
     >>> div(torch.tensor([7., -7.]), 2, rounding_mode="floor")
     tensor([ 3., -4.])
     """
@@ -82,9 +81,7 @@ def _extreme(name: str, smallest: bool, of_all: Op, along: Op, of_two: Op, doc: 
             return of_all.function(input, out=out)
         return return_type(name, along.function(input, dim, keepdim, out=out), out=out)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return public(name, method=name, returns=EXTREME)(function)
+    return public(name, method=name, returns=EXTREME, doc=doc)(function)
 
 
 max = _extreme(
@@ -95,7 +92,6 @@ max = _extreme(
     limits.maximum,
     """The largest element; with a dimension (values, indices); with a tensor `maximum`.
 
-    >>> import toytorch as torch
     >>> max(torch.tensor([3., 5.]), 0).indices
     tensor(1)
     """,
@@ -137,7 +133,6 @@ def argsort(
 ) -> Tensor:
     """Indices that put a dimension in order.
 
-    >>> import toytorch as torch
     >>> argsort(torch.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
@@ -152,7 +147,6 @@ def where(
 ) -> Any:
     """input where the condition holds, other elsewhere; alone: the places where it holds.
 
-    >>> import toytorch as torch
     >>> where(torch.tensor([True, False]), 1, 2)
     tensor([1, 2])
     """
@@ -204,7 +198,6 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = False, out: Tensor | None = None) -> Any:
     """The places of non-zero elements: one a row, or one tensor a dimension.
 
-    >>> import toytorch as torch
     >>> nonzero(torch.tensor([0, 5, 7]))
     tensor([[1],
             [2]])

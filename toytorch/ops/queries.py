@@ -11,6 +11,7 @@ from toytorch.backends.base import every
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
+from toytorch.facts.composed import called
 from toytorch.facts.schema import wrong_argument
 from toytorch.ops.creation import create
 from toytorch.ops.define import on_tensors, public
@@ -68,7 +69,6 @@ SECOND = ("other", "x2", "tensor2", "scalar2", "tensor")
 def result_type(*operands: Any, **named: Any) -> types.dtype:
     """The type in which two operands meet, tensors or numbers.
 
-    >>> import toytorch as torch
     >>> result_type(torch.tensor([1]), 1.0), result_type(scalar=1.5, tensor=torch.tensor([1]))
     (torch.float32, torch.float32)
     """
@@ -99,7 +99,6 @@ def result_type(*operands: Any, **named: Any) -> types.dtype:
 def can_cast(from_: types.dtype, to: types.dtype) -> builtins.bool:
     """Whether PyTorch's rules let a result of one type be written into another.
 
-    >>> import toytorch as torch
     >>> torch.can_cast(torch.float64, torch.int64), torch.can_cast(torch.float64, torch.float32)
     (False, True)
     """
@@ -201,9 +200,7 @@ def _gone(name: str, instead: str) -> Any:
             f"`torch.Tensor.{name}` is deprecated in favor of `{instead}`."
         )
 
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"Removed from PyTorch: `{instead}` does it."
-    return refuse
+    return called(name, f"Removed from PyTorch: `{instead}` does it.", refuse)
 
 
 QUANTIZED = "int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point"

@@ -72,11 +72,10 @@ def page(op: Op) -> str:
     # neg
     """
     lines = [f"# {op.name}", "", op.doc, "", "```", str(op.schema), "```", ""]
-    types = (
-        TYPES[op.promotion]
-        if op.kind == "pointwise"
-        else ("The type of the first tensor, unless the description says otherwise.")
-    )
+    if op.kind == "pointwise":
+        types = TYPES[op.promotion]
+    else:
+        types = "The type of the first tensor, unless the description says otherwise."
     shapes = SHAPES.get(op.kind, SHAPES["general"])
     lines += [f"**Shapes.** {shapes}", "", f"**Types.** {types}", ""]
     if op.formula:

@@ -24,7 +24,6 @@ class LBFGS(Optimizer):
     each has length lr; "strong_wolfe" looks for one after which loss and slope have shrunk enough.
     Nocedal and Wright, Numerical Optimization, 2006, algorithms 7.4 and 3.5; `torch.optim.LBFGS`.
 
-    >>> import toytorch as torch
     >>> x = torch.tensor([3., 1.], requires_grad=True)
     >>> optimizer = LBFGS([x], line_search_fn="strong_wolfe")
     >>> def closure():

@@ -95,11 +95,10 @@ class Muon(Optimizer):
             base.of_array(p).xp, along, group["ns_coefficients"], group["ns_steps"], group["eps"]
         )
         rows, columns = p.shape
-        scale = (
-            0.2 * math.sqrt(max(rows, columns))
-            if group["adjust_lr_fn"] == "match_rms_adamw"
-            else math.sqrt(max(1, rows / columns))
-        )
+        if group["adjust_lr_fn"] == "match_rms_adamw":
+            scale = 0.2 * math.sqrt(max(rows, columns))
+        else:
+            scale = math.sqrt(max(1, rows / columns))
         p *= 1 - lr * group["weight_decay"]
         p -= (lr * scale * step).astype(p.dtype)
         bump(param)

@@ -47,7 +47,6 @@ class Optimizer:
     A subclass defines `update(param, grad, state, group)`, which writes `param` in place; `state`
     is that parameter's own dictionary, `group` holds the hyperparameters.
 
-    >>> import toytorch as torch
     >>> class Descent(Optimizer):
     ...     def __init__(self, params, lr=0.1):
     ...         super().__init__(params, {"lr": lr})

@@ -26,7 +26,6 @@ SIGNS: dict[type, str] = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div:
 class Rule:
     """Assignments for every element of equally shaped arrays, in the language of formulas.
 
-    >>> import numpy as np
     >>> step = Rule("v = momentum * v + g\\np = p - lr * v", "p g v", "lr momentum")
     >>> p, v = np.ones(2, "float32"), np.zeros(2, "float32")
     >>> step(p, np.ones(2, "float32"), v, 0.5, 0.9); p

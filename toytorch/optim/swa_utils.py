@@ -63,7 +63,6 @@ def get_swa_multi_avg_fn() -> Callable[..., None]:
 class AveragedModel(Module):
     """A copy of a model whose weights are means of the model's; Izmailov et al. 2018.
 
-    >>> import toytorch as torch
     >>> model = torch.nn.Linear(1, 1, bias=False)
     >>> mean = AveragedModel(model)
     >>> for value in (1., 3.):

@@ -15,7 +15,6 @@ from toytorch.core.op import registry
 def flops_of(name: str, args: Sequence[Any]) -> int:
     """The count for a call, 0 where there is no formula, or the call is wrong.
 
-    >>> import toytorch as torch
     >>> flops_of("aten::mm", (torch.ones(2, 3), torch.ones(3, 4)))
     48
     """

@@ -15,7 +15,6 @@ class record_function(Mode):
 
     Without a profiler it does nothing.
 
-    >>> import toytorch as torch
     >>> from toytorch.profiler import profile
     >>> with profile() as prof:
     ...     with record_function("square"):

@@ -50,7 +50,6 @@ class profile:
                     what else to record, see `torch.autograd.profiler.profile`
     acc_events      keep the events of earlier cycles
 
-    >>> import toytorch as torch
     >>> x = torch.ones(100, 100, requires_grad=True)
     >>> with profile(record_shapes=True) as prof:
     ...     (x @ x).sum().backward()

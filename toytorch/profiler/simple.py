@@ -29,7 +29,6 @@ class profile:
     large ops by their times, small ones by their counts. Raises RuntimeError if it is entered
     twice or another profiler is at work.
 
-    >>> import toytorch as torch
     >>> with profile() as prof:
     ...     y = torch.ones(3) * 2
     >>> [event.name for event in prof.function_events]

@@ -50,7 +50,7 @@ def save(
     Modules and other objects are written as their classes' names and their attributes; see `load`
     for what comes back. Raises PicklingError for what has no name, such as a lambda.
 
-    >>> import io, toytorch as torch
+    >>> import io
     >>> file = io.BytesIO()
     >>> save({"weight": torch.ones(2), "epoch": 3}, file)
     >>> load(io.BytesIO(file.getvalue()))

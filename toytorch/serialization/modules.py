@@ -31,13 +31,9 @@ STATE_DICT_HOOKS = (
     "_load_state_dict_post_hooks",
 )
 HOOKS = (
-    *STATE_DICT_HOOKS,
-    "_forward_pre_hooks",
-    "_forward_hooks",
-    "_backward_pre_hooks",
-    "_backward_hooks",
-    "_node_hooks",
-)
+    *STATE_DICT_HOOKS, "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks",
+    "_backward_hooks", "_node_hooks",
+)  # fmt: skip
 PYTORCHS = {  # what only PyTorch keeps; it follows from the rest
     "_is_full_backward_hook",
     "_forward_hooks_with_kwargs",

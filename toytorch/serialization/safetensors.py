@@ -51,7 +51,6 @@ class SafetensorError(Exception):
 def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
     """The tensors as the bytes of a file.
 
-    >>> import toytorch as torch
     >>> load(save({"a": torch.ones(2)}))
     {'a': tensor([1., 1.])}
     """

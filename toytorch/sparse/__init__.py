@@ -33,21 +33,14 @@ from toytorch.ops.sparse import reduce as sparse_reduce
 from toytorch.ops.sparse.create import check_sparse_tensor_invariants, sparse_coo_tensor
 
 __all__ = [
-    "addmm",
-    "check_sparse_tensor_invariants",
-    "log_softmax",
-    "mm",
-    "sampled_addmm",
-    "softmax",
-    "spdiags",
-    "sum",
-]
+    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
+    "spdiags", "sum",
+]  # fmt: skip
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """Matrix product in which a sparse operand gets a sparse gradient, at its own entries.
 
-    >>> import toytorch as torch
     >>> a = torch.tensor([[0., 2.], [0., 0.]]).to_sparse().requires_grad_()
     >>> torch.sparse.mm(a, torch.ones(2, 1)).sum().backward(); a.grad
     tensor(indices=tensor([[0],
@@ -76,7 +69,6 @@ def sampled_addmm(
 ) -> Tensor:
     """beta·input + alpha·mat1·mat2, computed at the entries of input only.
 
-    >>> import toytorch as torch
     >>> places = torch.eye(2).to_sparse()
     >>> sampled_addmm(places, torch.ones(2, 3), torch.ones(3, 2)).values()
     tensor([4., 4.])
@@ -105,7 +97,6 @@ def sampled_addmm(
 def sum(input: Tensor, dim: Any = None, dtype: DType | None = None) -> Tensor:
     """Sum over dimensions, sparse where coordinates remain; gradients at the entries of input.
 
-    >>> import toytorch as torch
     >>> sum(torch.eye(2).to_sparse(), 0).to_dense()
     tensor([1., 1.])
     """
@@ -142,7 +133,6 @@ softmax, log_softmax = _softmax("softmax"), _softmax("log_softmax")
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Tensor:
     """A sparse matrix with the rows of `diagonals` on its diagonals.
 
-    >>> import toytorch as torch
     >>> spdiags(torch.tensor([[1, 2, 3]]), torch.tensor([1]), (3, 3)).to_dense()
     tensor([[0, 2, 0],
             [0, 0, 3],

@@ -323,7 +323,6 @@ def assert_close(
     one tolerance without the other; TypeError for values of no known kind. Like
     `torch.testing.assert_close`.
 
-    >>> import toytorch as torch
     >>> torch.testing.assert_close(torch.tensor([1., 2.]), torch.tensor([1., 2.5]))
     Traceback (most recent call last):
         ...
@@ -358,14 +357,5 @@ def assert_allclose(
         FutureWarning,
     )
     a, b = (v if isinstance(v, Tensor) else as_tensor(v) for v in (actual, expected))
-    assert_close(
-        a,
-        b,
-        rtol=rtol,
-        atol=atol,
-        equal_nan=equal_nan,
-        check_device=True,
-        check_dtype=False,
-        check_stride=False,
-        msg=msg or None,
-    )
+    options: Any = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "msg": msg or None}
+    assert_close(a, b, **options, check_device=True, check_dtype=False, check_stride=False)

@@ -63,7 +63,6 @@ def make_tensor(
     Raises ValueError for an empty interval, or a gradient for whole numbers. Like
     `torch.testing.make_tensor`.
 
-    >>> import toytorch as torch
     >>> x = make_tensor(2, 3, dtype=torch.float32, device="cpu", low=0, high=1)
     >>> x.shape, bool((x >= 0).all() and (x < 1).all())
     (torch.Size([2, 3]), True)

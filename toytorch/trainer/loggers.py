@@ -99,14 +99,7 @@ def _cell(value: float | str) -> str:
 class TensorBoardLogger(_Versioned):
     """The numbers as curves for TensorBoard, through `toytorch.utils.tensorboard.SummaryWriter`."""
 
-    def __init__(
-        self,
-        save_dir: str | os.PathLike[str],
-        name: str = "training_logs",
-        version: int | str | None = None,
-    ) -> None:
-        super().__init__(save_dir, name, version)
-        self._writer: Any = None
+    _writer: Any = None
 
     @property
     def experiment(self) -> Any:

@@ -22,7 +22,6 @@ class TrainerModule(ModelHooks, Module):
     `validation_step`, `test_step` and `predict_step` have the same arguments. `lightning`'s
     `LightningModule` is the counterpart.
 
-    >>> import toytorch as torch
     >>> class Line(TrainerModule):
     ...     def __init__(self):
     ...         super().__init__()

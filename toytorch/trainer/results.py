@@ -141,7 +141,6 @@ def _number(name: str, value: Tensor) -> float:
 def batch_length(batch: Tensor | Sequence[Tensor]) -> int:
     """The number of examples: the length of the first tensor in a nest of containers.
 
-    >>> import toytorch as torch
     >>> batch_length({"x": [torch.zeros(3, 2)], "name": "a"})
     3
     """

@@ -201,7 +201,6 @@ def checkpoint(
 
     Like `torch.utils.checkpoint.checkpoint`; Chen et al. 2016.
 
-    >>> import toytorch as torch
     >>> x = torch.ones(2, requires_grad=True)
     >>> checkpoint(lambda t: t.exp().sum(), x, use_reentrant=False).backward(); x.grad
     tensor([2.7183, 2.7183])

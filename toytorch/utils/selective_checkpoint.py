@@ -156,7 +156,6 @@ def create_selective_checkpoint_contexts(
     written to, unless `allow_cache_entry_mutation`. Like the function of this name in
     `torch.utils.checkpoint`.
 
-    >>> import toytorch as torch
     >>> from toytorch.utils.checkpoint import checkpoint
     >>> x, w = torch.ones(2, 2, requires_grad=True), torch.ones(2, 2)
     >>> def contexts():

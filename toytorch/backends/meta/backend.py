@@ -108,11 +108,9 @@ class NoDraws:
     def drawn(self, count: int, kind: npt.DTypeLike = np.float64) -> Any:
         """`count` numbers without memory; zeros where a kernel asks for them."""
         kind = np.float32 if np.dtype(kind).itemsize < 4 else kind
-        return (
-            np.zeros(count, kind)
-            if state.local.place is not None
-            else MetaArray.new((count,), kind)
-        )
+        if state.local.place is not None:
+            return np.zeros(count, kind)
+        return MetaArray.new((count,), kind)
 
     def uniform(self, count: int, type: npt.DTypeLike, low: float = 0.0, high: float = 1.0) -> Any:
         """Numbers in [low, high)."""

@@ -7,6 +7,7 @@ memory that the host cannot address. Whatever computes goes through `Launcher`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -98,17 +99,8 @@ class Buffer(History):
             own = access.actor == self.stream.actor
             over = access.before(known if own else self.stream.clock)
             if not over and not (own and written):
-                moved = Access(
-                    access.actor,
-                    access.tick,
-                    access.writes,
-                    max(access.low - low, 0),
-                    access.high - low,
-                    access.what,
-                    access.where,
-                    access.source,
-                )
-                self.keep(moved)
+                start, end = max(access.low - low, 0), access.high - low
+                self.keep(replace(access, low=start, high=end, view=None, owner=None))
             if over or (own and low <= access.low and access.high <= high):
                 ghosts.remove(access)  # the second kind comes back with this memory
 

@@ -398,15 +398,8 @@ class Machine:
         self.now += 1.0
         if event.time > max(stream.tail, self.now):
             start = max(stream.tail, self.now)
-            self.span(
-                "wait",
-                "wait for an event",
-                stream.name,
-                start,
-                event.time,
-                stream.device.index,
-                stream.handle,
-            )
+            place = stream.device.index, stream.handle
+            self.span("wait", "wait for an event", stream.name, start, event.time, *place)
             stream.tail = event.time
         if event.span is not None:
             stream.waits.append(event.span)

@@ -43,14 +43,7 @@ def optimize(backend: Any = "inductor", **options: Any) -> Callable[..., Any]:
     return functools.partial(compile, backend=backend, **options)
 
 
-def forbid_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that must not be compiled."""
-    return disable(fn)
-
-
-def disallow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is not compiled."""
-    return disable(fn)
+forbid_in_graph = disallow_in_graph = disable
 
 
 def mark_dynamic(t: Tensor, index: object, **limits: object) -> None:

@@ -11,15 +11,9 @@ from toytorch.facts.pytree import tree_flatten, tree_unflatten
 from toytorch.func import vmap
 
 __all__ = [
-    "Tensor",
-    "_add_batch_dim",
-    "_broadcast_to_and_flatten",
-    "_remove_batch_dim",
-    "is_batchedtensor",
-    "tree_flatten",
-    "tree_unflatten",
-    "vmap",
-]
+    "Tensor", "_add_batch_dim", "_broadcast_to_and_flatten", "_remove_batch_dim",
+    "is_batchedtensor", "tree_flatten", "tree_unflatten", "vmap",
+]  # fmt: skip
 
 _steps = importlib.import_module("toytorch._C._functorch")
 _add_batch_dim, _remove_batch_dim = _steps._add_batch_dim, _steps._remove_batch_dim

@@ -30,7 +30,6 @@ def set_device(device: Any) -> Callable[[Any], Any]:
 
     Like `torch.utils._device.set_device`; RuntimeError for a class.
 
-    >>> import toytorch as torch
     >>> @set_device("meta")
     ... def make():
     ...     return torch.empty(3)

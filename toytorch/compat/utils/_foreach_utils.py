@@ -18,7 +18,6 @@ def _group_tensors_by_device_and_dtype(
 
     The second of each pair has the places in the lists, if they are asked for.
 
-    >>> import toytorch as torch
     >>> x, y = torch.ones(1), torch.ones(1).double()
     >>> list(_group_tensors_by_device_and_dtype([[x, y, x]], with_indices=True).values())[0][1]
     [0, 2]

@@ -3,7 +3,6 @@
 `__torch_function__` hears which public function is called. `__torch_dispatch__` hears which op runs:
 after autograd has looked at the call, and once for every op that a function is composed of.
 
->>> import toytorch as torch
 >>> class Loud(TorchDispatchMode):
 ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
 ...         print(func)
@@ -28,14 +27,10 @@ from toytorch.ops.aten import OpOverload
 from toytorch.utils import dispatched
 
 __all__ = [
-    "BaseTorchDispatchMode",
-    "TorchDispatchMode",
-    "is_in_torch_dispatch_mode",
-    "is_traceable_wrapper_subclass",
-    "is_traceable_wrapper_subclass_type",
-    "return_and_correct_aliasing",
-    "transform_subclass",
-]
+    "BaseTorchDispatchMode", "TorchDispatchMode", "is_in_torch_dispatch_mode",
+    "is_traceable_wrapper_subclass", "is_traceable_wrapper_subclass_type",
+    "return_and_correct_aliasing", "transform_subclass",
+]  # fmt: skip
 
 
 class TorchDispatchMode:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from toytorch.facts.composed import called
 from toytorch.version import own
 
 __all__ = [
-    "BuildExtension",
-    "CUDAExtension",
-    "CppExtension",
-    "include_paths",
-    "load",
-    "load_inline",
-]
+    "BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "load", "load_inline",
+]  # fmt: skip
 CUDA_HOME = ROCM_HOME = CUDNN_HOME = None
 IS_HIP_EXTENSION = False
 WORDS = (
@@ -26,9 +22,7 @@ def _no(name: str) -> Any:
     def refuse(*args: object, **kwargs: object) -> Any:
         raise RuntimeError(WORDS.format(name, own))
 
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "Says that there is no C++ interface."
-    return refuse
+    return called(name, "Says that there is no C++ interface.", refuse)
 
 
 CppExtension, CUDAExtension, SyclExtension, load, load_inline, include_paths = map(

@@ -37,7 +37,6 @@ class FlopCounterMode:
 
     At its end a table is printed, unless `display` is False, of modules `depth` levels deep.
 
-    >>> import toytorch as torch
     >>> with FlopCounterMode(display=False) as counter:
     ...     _ = torch.ones(2, 3) @ torch.ones(3, 4)
     >>> counter.get_total_flops()

@@ -13,7 +13,6 @@ __all__ = ["ModuleTracker"]
 class ModuleTracker:
     """A context in which `parents` holds the names of the modules whose `forward` runs.
 
-    >>> import toytorch as torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(1, 1))
     >>> with ModuleTracker() as tracker:
     ...     _ = net[0].register_forward_pre_hook(lambda *a: print(sorted(tracker.parents)))

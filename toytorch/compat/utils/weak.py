@@ -30,7 +30,6 @@ class WeakIdRef(weakref.ref[Any]):
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     """A dictionary by identity of keys, which it does not keep alive.
 
-    >>> import toytorch as torch
     >>> x = torch.ones(2)
     >>> d = WeakIdKeyDictionary({x: 1})
     >>> d[x], len(d)

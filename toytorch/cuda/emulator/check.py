@@ -194,11 +194,10 @@ class Checker(StatementChecker):
         for template in source.template:
             if template.name not in found and template.default is not None:
                 default = template.default
-                found[template.name] = (
-                    self.type_of(default)
-                    if isinstance(default, s.TypeName)
-                    else self.whole(default, "this default")
-                )
+                if isinstance(default, s.TypeName):
+                    found[template.name] = self.type_of(default)
+                else:
+                    found[template.name] = self.whole(default, "this default")
             if template.name not in found:
                 raise CompileError(
                     f"nothing says what {template.name!r} of {source.name!r} is: write "

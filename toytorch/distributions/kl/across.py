@@ -87,10 +87,7 @@ def _to_normal(p: Distribution, q: Normal) -> Tensor:
 for _kind in PROPER:
     register_kl(_kind, Normal)(_to_normal)
 
-
-@register_kl(Pareto, Normal)
-def _pareto_to_normal(p: Pareto, q: Normal) -> Tensor:
-    return _to_normal(p, q).masked_fill(p.alpha <= 2, math.inf)
+register_kl(Pareto, Normal)(lambda p, q: _to_normal(p, q).masked_fill(p.alpha <= 2, math.inf))
 
 
 @register((Beta, ContinuousBernoulli, Gamma), Exponential)
@@ -114,14 +111,8 @@ def _to_gamma(p: Distribution, q: Gamma) -> Tensor:
     return a.lgamma() - a * b.log() - (a - 1) * mean_log(p) + b * p.mean - p.entropy()
 
 
-@register_kl(Pareto, Gamma)
-def _pareto_to_gamma(p: Pareto, q: Gamma) -> Tensor:
-    return _to_gamma(p, q).masked_fill(p.alpha <= 1, math.inf)
-
-
-@register_kl(Uniform, Gamma)
-def _uniform_to_gamma(p: Uniform, q: Gamma) -> Tensor:
-    return _to_gamma(p, q).masked_fill(p.low < 0, math.inf)
+register_kl(Pareto, Gamma)(lambda p, q: _to_gamma(p, q).masked_fill(p.alpha <= 1, math.inf))
+register_kl(Uniform, Gamma)(lambda p, q: _to_gamma(p, q).masked_fill(p.low < 0, math.inf))
 
 
 @register((Exponential, Gamma, Normal, Uniform), Gumbel)
@@ -141,9 +132,7 @@ def _normal_to_laplace(p: Normal, q: Laplace) -> Tensor:
     return distance / q.scale + torch.log(2 * q.scale) - p.entropy()
 
 
-@register_kl(Bernoulli, Poisson)
-def _bernoulli_to_poisson(p: Bernoulli, q: Poisson) -> Tensor:
-    return q.rate - p.probs * q.rate.log() - p.entropy()
+register_kl(Bernoulli, Poisson)(lambda p, q: q.rate - p.probs * q.rate.log() - p.entropy())
 
 
 def _to_continuous_bernoulli(p: Distribution, q: ContinuousBernoulli) -> Tensor:

@@ -148,9 +148,7 @@ def _kl_normal_normal(p: Normal, q: Normal) -> Tensor:
     return 0.5 * (ratio + off - 1 - ratio.log())
 
 
-@register_kl(HalfNormal, HalfNormal)
-def _kl_halfnormal_halfnormal(p: HalfNormal, q: HalfNormal) -> Tensor:
-    return _kl_normal_normal(p.base_dist, q.base_dist)
+register_kl(HalfNormal, HalfNormal)(lambda p, q: _kl_normal_normal(p.base_dist, q.base_dist))
 
 
 @register_kl(Laplace, Laplace)

@@ -93,11 +93,9 @@ def stand_in(lowered: Lowered, v: Value) -> Any:
         else 0,
         kind,
     )
-    return (
-        np.lib.stride_tricks.as_strided(buffer, shape, steps)
-        if 0 not in shape
-        else np.empty(shape, kind)
-    )
+    if 0 not in shape:
+        return np.lib.stride_tricks.as_strided(buffer, shape, steps)
+    return np.empty(shape, kind)
 
 
 def order_in_memory(t: Any) -> tuple[int, ...] | None:
@@ -165,11 +163,9 @@ def squeezed(lowered: Lowered, v: Value, name: str) -> str:
     axes = lowered.axes[v]
     if None not in axes:
         return name
-    return (
-        f"{name}[{', '.join('0' if a is None else ':' for a in axes)}]"
-        if any(a is not None for a in axes)
-        else f"{name}.reshape(())"
-    )
+    if any(a is not None for a in axes):
+        return f"{name}[{', '.join('0' if a is None else ':' for a in axes)}]"
+    return f"{name}.reshape(())"
 
 
 def compiled(lowered: Lowered, copied: Orders = MappingProxyType({})) -> Any:

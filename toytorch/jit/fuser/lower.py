@@ -239,11 +239,9 @@ class Lower:
             return made
         assert isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)
         args = [self.value(a, values, kind) for a in tree.args]
-        return (
-            self.power(args[0], args[1], kind)
-            if tree.func.id == "pow"
-            else self.apply(tree.func.id, args, kind)
-        )
+        if tree.func.id == "pow":
+            return self.power(args[0], args[1], kind)
+        return self.apply(tree.func.id, args, kind)
 
     def truth(self, name: Any) -> Any:
         """A value as true or false."""
@@ -286,11 +284,9 @@ class Lower:
         """xⁿ as products where n is a small whole number, else the primitive."""
         if isinstance(base, str) and not isinstance(exponent, str) and exponent in (2, 3, 4):
             square = self.apply("mul", [base, base])
-            return (
-                square
-                if exponent == 2
-                else self.apply("mul", [square, base if exponent == 3 else square])
-            )
+            if exponent == 2:
+                return square
+            return self.apply("mul", [square, base if exponent == 3 else square])
         if isinstance(base, str) and not isinstance(exponent, str):
             if exponent == 1:
                 return base

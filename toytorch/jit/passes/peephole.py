@@ -82,11 +82,9 @@ def passed(node: Node, used: dict[Value, Any]) -> list[Value] | None:
     """The values that a node only hands on."""
     if node.kind == "prim::unchecked_unwrap_optional":
         v = node.inputs[0]
-        return (
-            None
-            if isinstance(v.type, types.Optional) or v.type in (types.NONE, types.ANY, types.NEVER)
-            else [v]
-        )
+        if isinstance(v.type, types.Optional) or v.type in (types.NONE, types.ANY, types.NEVER):
+            return None
+        return [v]
     if node.kind == "prim::unchecked_cast" and node.inputs[0].type == node.output.type:
         return [node.inputs[0]]
     maker = node.inputs[0].node if node.inputs else None

@@ -141,11 +141,10 @@ def named_hints(kind: object) -> dict[str, Any]:
     for name, hint in getattr(kind, "__annotations__", {}).items():
         if isinstance(hint, typing.ForwardRef):
             hint = hint.__forward_arg__
-        found[name] = (
-            read(parse_python(hint, mode="eval").body, lambda n: space[n])
-            if isinstance(hint, str)
-            else hint
-        )
+        if isinstance(hint, str):
+            found[name] = read(parse_python(hint, mode="eval").body, lambda n: space[n])
+        else:
+            found[name] = hint
     return found
 
 

@@ -28,15 +28,9 @@ from toytorch.jit.types import Type
 from toytorch.nn import Module
 
 BOOLS = (
-    "requires_grad",
-    "is_cuda",
-    "is_sparse",
-    "is_sparse_csr",
-    "is_mkldnn",
-    "is_leaf",
-    "is_quantized",
-    "is_meta",
-)
+    "requires_grad", "is_cuda", "is_sparse", "is_sparse_csr", "is_mkldnn", "is_leaf",
+    "is_quantized", "is_meta",
+)  # fmt: skip
 TENSOR_ATTRIBUTES: dict[str, Type] = {
     "dtype": types.DTYPE,
     "device": types.DEVICE,
@@ -359,11 +353,10 @@ def declared_type(module: object, name: str) -> tuple[Type | None, bool]:
             "typing.Final" in (str(hint), str(typing.get_origin(hint)))
         )
         try:
-            found = (
-                read(parse_python(text, mode="eval").body, space.__getitem__)
-                if text
-                else type_of(hint)
-            )
+            if text:
+                found = read(parse_python(text, mode="eval").body, space.__getitem__)
+            else:
+                found = type_of(hint)
         except (Unreadable, AttributeError, SyntaxError, KeyError):
             found = None
         return found, final

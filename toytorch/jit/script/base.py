@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from toytorch.facts.hints import Fn, Kwargs
@@ -145,19 +145,11 @@ class Base:
         source = self.program.source(at)
         if source is not None:
             word = source.text[source.column :].split(maxsplit=1)[:1]
-            length = (
-                len(word[0].rstrip(":("))
-                if word and isinstance(at, ast.stmt)
-                else (source.end - source.column)
-            )
-            source = type(source)(
-                source.file,
-                source.line,
-                source.column,
-                source.text,
-                source.column + max(1, length),
-                source.function,
-            )
+            if word and isinstance(at, ast.stmt):
+                length = len(word[0].rstrip(":("))
+            else:
+                length = source.end - source.column
+            source = replace(source, end=source.column + max(1, length))
         return UnsupportedNodeError(source, f"{what} aren't supported")
 
     def no_value(self, item: object, at: At) -> CompileError:

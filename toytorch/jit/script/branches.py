@@ -219,11 +219,9 @@ class Branches(Base):
         if isinstance(item, Value):
             if item.type == types.NONE:
                 return says_none
-            return (
-                None
-                if types.NONE in types.members(item.type) or item.type in (types.ANY, types.NEVER)
-                else not says_none
-            )
+            if types.NONE in types.members(item.type) or item.type in (types.ANY, types.NEVER):
+                return None
+            return not says_none
         if isinstance(item, Known):
             return (item.object is None) == says_none
         return None if item is None else not says_none

@@ -320,11 +320,10 @@ class Calls(Pythons, Attributes):
     def call_library(self, function: Fn, module: str, args: Given, kwargs: Kwargs, at: At) -> Any:
         """A function of the framework or of `math`."""
         record = RECORDS.get(id(function))
-        name = (
-            record.name.partition(".")[0]
-            if record is not None
-            else (PUBLIC_NAMES.get(id(function)) or str(function.__name__))
-        )
+        if record is not None:
+            name = record.name.partition(".")[0]
+        else:
+            name = PUBLIC_NAMES.get(id(function)) or str(function.__name__)
         if (
             self.program.closed
             and record is None
@@ -359,11 +358,9 @@ class Calls(Pythons, Attributes):
         if self.overload(name, given, named) is not None:
             return self.call_builtin(name, given, at, named)
         if record is not None:
-            return (
-                self.call_record(record.name, given, at, kwargs=named)
-                if ("out" not in named)
-                else self.call_composed(function, name, given, named, at)
-            )
+            if "out" not in named:
+                return self.call_record(record.name, given, at, kwargs=named)
+            return self.call_composed(function, name, given, named, at)
         if function is markers.unwrap_optional:
             kind = given[0].type
             if kind == types.NONE:

@@ -325,11 +325,10 @@ class Loops(Statements):
                 self.call_builtin("_set_item", [made, key, value], node)
             else:
                 element = self.value(node.elt)
-                made.type = (
-                    hint
-                    if isinstance(hint, types.List) and hint.element.contains(element.type)
-                    else types.List(element.type)
-                )
+                if isinstance(hint, types.List) and hint.element.contains(element.type):
+                    made.type = hint
+                else:
+                    made.type = types.List(element.type)
                 self.call_builtin("append", [made, element], node)
             return FALLS
 
@@ -360,11 +359,10 @@ class Loops(Statements):
         def inner() -> str:
             if not first.ifs:
                 return self.generators(rest, add, at)
-            test = (
-                first.ifs[0]
-                if len(first.ifs) == 1
-                else ast.copy_location(ast.BoolOp(ast.And(), first.ifs), first.ifs[0])
-            )
+            if len(first.ifs) == 1:
+                test = first.ifs[0]
+            else:
+                test = ast.copy_location(ast.BoolOp(ast.And(), first.ifs), first.ifs[0])
 
             def taken() -> str:
                 self.refine(test, True)

@@ -78,11 +78,10 @@ class Operators(Expressions):
         if kind is ast.MatMult:
             raise self.invalid("matmul", [left, right], at)
         if kind is ast.Mod and left.type == types.STR:
-            parts = (
-                list(right.node.inputs)
-                if right.node is not None and (right.node.kind == "prim::TupleConstruct")
-                else [right]
-            )
+            if right.node is not None and (right.node.kind == "prim::TupleConstruct"):
+                parts = list(right.node.inputs)
+            else:
+                parts = [right]
             return self.one("aten::percentFormat", [left, *parts], types.STR, at)
         if (
             kind is ast.Add
@@ -201,11 +200,10 @@ class Operators(Expressions):
                 break
             if a.is_variadic:
                 values = [self.as_value(v, at) for v in rest]
-                bound[a.name] = (
-                    values[0]
-                    if len(values) == 1 and isinstance(values[0].type, (types.List, types.Tuple))
-                    else self.list_of(values, at)
-                )
+                if len(values) == 1 and isinstance(values[0].type, (types.List, types.Tuple)):
+                    bound[a.name] = values[0]
+                else:
+                    bound[a.name] = self.list_of(values, at)
                 rest = []
             elif not a.keyword_only:
                 bound[a.name] = self.as_value(rest.pop(0), at)

@@ -58,11 +58,10 @@ def define(module: ScriptModule, src: str) -> None:
         return
     for name, program in programs.items():
         session = Session()
-        compiled = (
-            compile_methods(original, [name], session, {name: program})[name]
-            if hasattr(type(original), name)
-            else method_from_text(original, name, program, session)
-        )
+        if hasattr(type(original), name):
+            compiled = compile_methods(original, [name], session, {name: program})[name]
+        else:
+            compiled = method_from_text(original, name, program, session)
         install(module, name, compiled)
 
 

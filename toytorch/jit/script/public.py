@@ -118,7 +118,6 @@ def script(
     Raises RuntimeError for types and names that do not fit, NotSupportedError for Python that has
     no meaning in a graph; both point at line and column. Like `torch.jit.script`.
 
-    >>> import toytorch as torch
     >>> @torch.jit.script
     ... def power(x, n: int):
     ...     y = torch.ones_like(x)
@@ -317,7 +316,6 @@ class CompilationUnit:
     functions, and those in `names`.
 
     >>> unit = CompilationUnit("def double(x):\\n    return x + x")
-    >>> import toytorch as torch
     >>> unit.double(torch.ones(1))
     tensor([2.])
     """

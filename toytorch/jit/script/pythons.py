@@ -243,11 +243,10 @@ class Pythons(Subscripts):
         values = joined([p.type for p in parts[1::2]]) if parts else None
         if named and values is None:
             raise self.fail("Dict values must contain only a single type", at)
-        extra = (
-            self.one("prim::DictConstruct", parts, types.Dict(types.STR, values), at)
-            if values is not None
-            else None
-        )
+        if values is not None:
+            extra = self.one("prim::DictConstruct", parts, types.Dict(types.STR, values), at)
+        else:
+            extra = None
         pairs = None if x is None else self.as_pairs(x, at)
         if pairs is None or (extra is not None and no_pairs(pairs)):
             return extra

@@ -169,10 +169,14 @@ class Elementary(Emit):
         )
         return self.select(self.less(self.num(0), x), y, edge)
 
-    def log(self, x: Value) -> Any:
+    def split_parts(self, x: Value) -> tuple[Any, Any, Any, Any]:
+        """k, f, f²/2 and the rest with x = 2ᵏ·(1 + f) (see `log_parts`)."""
         k, m = self.split_log(x)
         f = self.sub(m, self.num(1))
-        square, rest = self.log_parts(f)
+        return k, f, *self.log_parts(f)
+
+    def log(self, x: Value) -> Any:
+        k, f, square, rest = self.split_parts(x)
         return self.log_edges(x, self.log_sum(k, f, square, rest))
 
     def log_sum(
@@ -185,16 +189,12 @@ class Elementary(Emit):
         return self.sub(self.mul(k, high), inner)
 
     def log2(self, x: Value) -> Any:
-        k, m = self.split_log(x)
-        f = self.sub(m, self.num(1))
-        square, rest = self.log_parts(f)
+        k, f, square, rest = self.split_parts(x)
         natural = self.sub(f, self.sub(square, rest))
         return self.log_edges(x, self.fma(natural, self.num(c.LOG2_E), k))
 
     def log10(self, x: Value) -> Any:
-        k, m = self.split_log(x)
-        f = self.sub(m, self.num(1))
-        square, rest = self.log_parts(f)
+        k, f, square, rest = self.split_parts(x)
         natural = self.sub(f, self.sub(square, rest))
         high, low = map(self.num, c.LOG10_2[self.type])
         y = self.fma(natural, self.num(c.LOG10_E), self.mul(k, low))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partialmethod
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -45,14 +46,11 @@ class Emit:
 
     # -- arithmetic -------------------------------------------------------------------------------
 
-    def add(self, x: Value, y: Value) -> Any:
-        return self.b.fadd(x, y, flags=("contract",))
+    def _contracted(self, name: str, x: Value, y: Value) -> Any:
+        return getattr(self.b, name)(x, y, flags=("contract",))
 
-    def sub(self, x: Value, y: Value) -> Any:
-        return self.b.fsub(x, y, flags=("contract",))
-
-    def mul(self, x: Value, y: Value) -> Any:
-        return self.b.fmul(x, y, flags=("contract",))
+    add, sub = partialmethod(_contracted, "fadd"), partialmethod(_contracted, "fsub")
+    mul = partialmethod(_contracted, "fmul")
 
     def exact_mul(self, x: Value, y: Value) -> Any:
         return self.b.fmul(x, y)
@@ -91,21 +89,17 @@ class Emit:
 
     def library(self, name: str, *args: Value, flags: tuple[str, ...] = ()) -> Any:
         """A function of the C library, for one float64 at a time."""
+        return self.b.call(self.declared(name, [self.real] * len(args)), args, fastmath=flags)
+
+    def declared(self, name: str, types: list[Any]) -> Any:
+        """A function from elsewhere that gives a real number, declared once in a module."""
         made = self.b.module.globals.get(name)
         if made is None:
-            made = self.ir.Function(
-                self.b.module, self.ir.FunctionType(self.real, [self.real] * len(args)), name
-            )
-        return self.b.call(made, args, fastmath=flags)
+            made = self.ir.Function(self.b.module, self.ir.FunctionType(self.real, types), name)
+        return made
 
-    def sqrt(self, x: Value) -> Any:
-        return self.intrinsic("sqrt", x)
-
-    def abs(self, x: Value) -> Any:
-        return self.intrinsic("fabs", x)
-
-    def copysign(self, x: Value, y: Value) -> Any:
-        return self.intrinsic("copysign", x, y)
+    sqrt, abs = partialmethod(intrinsic, "sqrt"), partialmethod(intrinsic, "fabs")
+    copysign = partialmethod(intrinsic, "copysign")
 
     # -- choices ----------------------------------------------------------------------------------
 
@@ -144,12 +138,7 @@ class Emit:
     def ldexp(self, x: Value, n: Value) -> Any:
         """x·2ⁿ, rounded once; only where the processor `scales`."""
         whole = self.ir.IntType(32)
-        name = f"llvm.ldexp.f{self.width}.i32"
-        made = self.b.module.globals.get(name)
-        if made is None:
-            made = self.ir.Function(
-                self.b.module, self.ir.FunctionType(self.real, [self.real, whole]), name
-            )
+        made = self.declared(f"llvm.ldexp.f{self.width}.i32", [self.real, whole])
         return self.b.call(made, [x, n if self.width == 32 else self.b.trunc(n, whole)])
 
     def note(self, condition: Value) -> None:

@@ -6,6 +6,7 @@ A primitive `name` is the method `name` of Operations; real functions without a 
 
 from __future__ import annotations
 
+from functools import partialmethod
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -67,19 +68,13 @@ class Operations:
 
     # -- arithmetic -------------------------------------------------------------------------------
 
-    def _arithmetic(self, type: str, real: str, whole: str, *args: Value) -> Any:
+    def _arithmetic(self, name: str, type: str, x: Value, y: Value) -> Any:
         if kind(type) == "f":
-            return getattr(self.b, real)(*args, flags=("contract",))
-        return getattr(self.b, whole)(*args)
+            return getattr(self.b, f"f{name}")(x, y, flags=("contract",))
+        return getattr(self.b, name)(x, y)
 
-    def add(self, type: str, x: Value, y: Value) -> Any:
-        return self._arithmetic(type, "fadd", "add", x, y)
-
-    def sub(self, type: str, x: Value, y: Value) -> Any:
-        return self._arithmetic(type, "fsub", "sub", x, y)
-
-    def mul(self, type: str, x: Value, y: Value) -> Any:
-        return self._arithmetic(type, "fmul", "mul", x, y)
+    add, sub = partialmethod(_arithmetic, "add"), partialmethod(_arithmetic, "sub")
+    mul = partialmethod(_arithmetic, "mul")
 
     def square(self, type: str, x: Value) -> Any:
         return self.mul(type, x, x)
@@ -114,11 +109,9 @@ class Operations:
     def abs(self, type: str, x: Value) -> Any:
         if kind(type) == "f":
             return self.of(type).abs(x)
-        return (
-            x
-            if kind(type) == "u"
-            else self.b.select(self.lt(type, x, self.constant(0, type)), self.b.neg(x), x)
-        )
+        if kind(type) == "u":
+            return x
+        return self.b.select(self.lt(type, x, self.constant(0, type)), self.b.neg(x), x)
 
     def sign(self, type: str, x: Value) -> Any:
         """-1, 0 or 1; 0 for NaN, as PyTorch has it."""
@@ -217,53 +210,35 @@ class Operations:
 
     # -- comparisons and choices ------------------------------------------------------------------
 
-    def _compare(self, type: str, sign: str, x: Value, y: Value) -> Any:
+    def _compare(self, sign: str, type: str, x: Value, y: Value) -> Any:
         if kind(type) == "f":
             return (self.b.fcmp_unordered if sign == "!=" else self.b.fcmp_ordered)(sign, x, y)
         if kind(type) == "i":
             return self.b.icmp_signed(sign, x, y)
         return self.b.icmp_unsigned(sign, x, y)
 
-    def eq(self, type: str, x: Value, y: Value) -> Any:
-        return self._compare(type, "==", x, y)
-
-    def ne(self, type: str, x: Value, y: Value) -> Any:
-        return self._compare(type, "!=", x, y)
-
-    def lt(self, type: str, x: Value, y: Value) -> Any:
-        return self._compare(type, "<", x, y)
-
-    def le(self, type: str, x: Value, y: Value) -> Any:
-        return self._compare(type, "<=", x, y)
-
-    def gt(self, type: str, x: Value, y: Value) -> Any:
-        return self._compare(type, ">", x, y)
-
-    def ge(self, type: str, x: Value, y: Value) -> Any:
-        return self._compare(type, ">=", x, y)
+    eq, ne = partialmethod(_compare, "=="), partialmethod(_compare, "!=")
+    lt, le = partialmethod(_compare, "<"), partialmethod(_compare, "<=")
+    gt, ge = partialmethod(_compare, ">"), partialmethod(_compare, ">=")
 
     def where(self, type: str, condition: Value, x: Value, y: Value) -> Any:
         return self.b.select(condition, x, y)
 
-    def maximum(self, type: str, x: Value, y: Value) -> Any:
-        """The larger one; NaN if one of them is. Of 0 and -0 either will do ("nsz")."""
+    def _extreme(self, name: str, sign: str, type: str, x: Value, y: Value) -> Any:
+        """One of two; NaN if one of them is. Of 0 and -0 either will do ("nsz")."""
         if kind(type) == "f":
-            return self.of(type).intrinsic("maximum", x, y, flags=("nsz",))
-        return self.b.select(self.gt(type, x, y), x, y)
+            return self.of(type).intrinsic(name, x, y, flags=("nsz",))
+        return self.b.select(self._compare(sign, type, x, y), x, y)
 
-    def minimum(self, type: str, x: Value, y: Value) -> Any:
-        if kind(type) == "f":
-            return self.of(type).intrinsic("minimum", x, y, flags=("nsz",))
-        return self.b.select(self.lt(type, x, y), x, y)
+    maximum = partialmethod(_extreme, "maximum", ">")
+    minimum = partialmethod(_extreme, "minimum", "<")
 
-    def fmax(self, type: str, x: Value, y: Value) -> Any:
-        """The larger one; the other one if one is NaN."""
-        made = self.b.select(self.gt(type, x, y), x, y)
+    def _number(self, sign: str, type: str, x: Value, y: Value) -> Any:
+        """One of two; the other one if one is NaN."""
+        made = self.b.select(self._compare(sign, type, x, y), x, y)
         return self.b.select(self.isnan(type, y), x, made)
 
-    def fmin(self, type: str, x: Value, y: Value) -> Any:
-        made = self.b.select(self.lt(type, x, y), x, y)
-        return self.b.select(self.isnan(type, y), x, made)
+    fmax, fmin = partialmethod(_number, ">"), partialmethod(_number, "<")
 
     def straight(self, type: str, x: Value, y: Value) -> Any:
         return x
@@ -282,24 +257,15 @@ class Operations:
 
     # -- truth and bits ---------------------------------------------------------------------------
 
-    def and_(self, type: str, x: Value, y: Value) -> Any:
-        return self.b.and_(x, y)
+    def _bitwise(self, name: str, type: str, *args: Value) -> Any:
+        return getattr(self.b, name)(*args)
 
-    def or_(self, type: str, x: Value, y: Value) -> Any:
-        return self.b.or_(x, y)
+    and_ = logical_and = partialmethod(_bitwise, "and_")
+    or_ = logical_or = partialmethod(_bitwise, "or_")
+    xor = logical_xor = partialmethod(_bitwise, "xor")
+    invert = logical_not = partialmethod(_bitwise, "not_")
 
-    def xor(self, type: str, x: Value, y: Value) -> Any:
-        return self.b.xor(x, y)
-
-    logical_and, logical_or, logical_xor = and_, or_, xor
-
-    def logical_not(self, type: str, x: Value) -> Any:
-        return self.b.not_(x)
-
-    def invert(self, type: str, x: Value) -> Any:
-        return self.b.not_(x)
-
-    def _shift(self, type: str, x: Value, y: Value, right: bool) -> Any:
+    def _shift(self, right: bool, type: str, x: Value, y: Value) -> Any:
         """By the type's width or more, everything is shifted out (to 0, or -1 of negatives)."""
         limit = self.constant(TYPES[type].bits, type)
         inside = self.b.icmp_unsigned("<", y, limit)
@@ -309,25 +275,15 @@ class Operations:
         made = self.b.lshr(x, y) if right else self.b.shl(x, y)
         return self.b.select(inside, made, self.constant(0, type))
 
-    def shift_left(self, type: str, x: Value, y: Value) -> Any:
-        return self._shift(type, x, y, right=False)
-
-    def shift_right(self, type: str, x: Value, y: Value) -> Any:
-        return self._shift(type, x, y, right=True)
+    shift_left, shift_right = partialmethod(_shift, False), partialmethod(_shift, True)
 
     # -- rounding ---------------------------------------------------------------------------------
 
-    def floor(self, type: str, x: Value) -> Any:
-        return self.of(type).intrinsic("floor", x)
+    def _rounded(self, name: str, type: str, x: Value) -> Any:
+        return self.of(type).intrinsic(name, x)
 
-    def ceil(self, type: str, x: Value) -> Any:
-        return self.of(type).intrinsic("ceil", x)
-
-    def round(self, type: str, x: Value) -> Any:
-        return self.of(type).intrinsic("roundeven", x)
-
-    def trunc(self, type: str, x: Value) -> Any:
-        return self.of(type).intrinsic("trunc", x)
+    floor, ceil = partialmethod(_rounded, "floor"), partialmethod(_rounded, "ceil")
+    round, trunc = partialmethod(_rounded, "roundeven"), partialmethod(_rounded, "trunc")
 
     # -- from type to type ------------------------------------------------------------------------
 

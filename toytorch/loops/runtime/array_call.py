@@ -4,7 +4,6 @@
 4 µs, as long as a small product. An `ArrayCall` has its table ready; the builtin function, which is
 one for all of them, copies it, adds where the arrays lie, and calls the kernel.
 
-    >>> import numpy as np
     >>> from toytorch.kernels.memory_format import WORDS, transposition
     >>> a, b = np.arange(64.0).reshape(8, 8), np.empty((8, 8))
     >>> words = (0, 0, 1, 0, 0, 1, 0, 0, 8, 8, 64, 64)

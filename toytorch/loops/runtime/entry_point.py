@@ -26,25 +26,13 @@ if TYPE_CHECKING:
 # counts, and a worker that asks for it would wait for the thread that waits for the worker.
 C_FUNCTIONS = ("malloc", "free")
 FUNCTIONS = (
-    "PyEval_SaveThread",
-    "PyEval_RestoreThread",
-    "PyFloat_AsDouble",
-    "PyLong_AsLongLong",
-    "PyErr_Occurred",
-    "Py_IncRef",
-)
+    "PyEval_SaveThread", "PyEval_RestoreThread", "PyFloat_AsDouble", "PyLong_AsLongLong",
+    "PyErr_Occurred", "Py_IncRef",
+)  # fmt: skip
 CONTEXT = (
-    "ndarray",
-    "threads",
-    "queue",
-    "post",
-    "bfloat16",
-    "True",
-    "False",
-    "None",
-    *C_FUNCTIONS,
+    "ndarray", "threads", "queue", "post", "bfloat16", "True", "False", "None", *C_FUNCTIONS,
     *FUNCTIONS,
-)
+)  # fmt: skip
 
 
 def arrays_in(nest: Nest) -> list[Buffer]:

@@ -1,6 +1,5 @@
 """Kernels: a Program compiled for a layout, and the choice of the right one at each call.
 
->>> import numpy as np
 >>> softmax = Program.parse('''x[i,j] -> y[i,j]
 ...     e = exp(x - max[j](x))
 ...     y = e / sum[j](e)''')
@@ -206,7 +205,6 @@ def ready(recipe: Recipe, type: str, shapes: tuple[Sizes, ...], *numbers: float)
     """A recipe's kernel as a builtin function of few numbers: of arrays that lie in rows and have, in
     other shapes, the elements of arrays of these shapes (outputs, then inputs); with these scalars.
 
-    >>> import numpy as np
     >>> scaled = Recipe("x[i,j], w[j], c -> y[i,j]\\n y = x * w + c")
     >>> y, x = np.empty((2, 1, 2)), np.arange(4.0)
     >>> ready(scaled, "d", ((2, 2), (2, 2), (2,)), 0.5)(y, x, np.array([1.0, 10.0]))
@@ -226,7 +224,6 @@ def laid(
     """A recipe's kernel as a call of arrays (outputs, then inputs) that lie as these do, with these
     scalars; of a view, what it is a view of is given, or the view itself (not `bases`).
 
-    >>> import numpy as np
     >>> total = Recipe("x[i], y[i] -> z[i]\\n z = x + y")
     >>> x, z = np.arange(4.0).reshape(2, 2), np.empty(2)
     >>> laid(total, z, x[:, 0], x[:, 1])(z, x, x); z
@@ -240,7 +237,6 @@ class Recipe:
     """A program's text whose types are left open: they are those of the first input, to which `own`
     brings what was computed in another.
 
-    >>> import numpy as np
     >>> step = Recipe("p[i], g[i], lr -> p[i]\\n p = p - lr * g")
     >>> p, g = np.ones(3), np.full(3, 2.0)
     >>> step(p, p, g, 0.25); p

@@ -76,11 +76,10 @@ def kernel_descriptor(nest: Nest, run: int, context: Array, limit: int) -> Any:
                 steps.append((axis, FREE, slot[f"stride {buffer.name} {axis}"]))
             else:
                 steps.append((axis, SAME, 0))
-        number = (
-            int(context[CONTEXT.index("bfloat16")])
-            if buffer.type == "bfloat16"
-            else np.dtype(TYPES[buffer.type].numpy).num
-        )
+        if buffer.type == "bfloat16":
+            number = int(context[CONTEXT.index("bfloat16")])
+        else:
+            number = np.dtype(TYPES[buffer.type].numpy).num
         records.append(
             [
                 number,

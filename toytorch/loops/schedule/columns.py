@@ -11,7 +11,7 @@ from toytorch.loops.language.primitives import EXPENSIVE, JOINS, PRIMITIVES, sta
 from toytorch.loops.language.steps import Argument, Reduce, Step
 from toytorch.loops.schedule.base import Where
 from toytorch.loops.schedule.nest import Buffer, Index, Let, Load, Nest, Place, Store
-from toytorch.loops.schedule.rows import Rows
+from toytorch.loops.schedule.rows import Pass, Rows
 
 # The same on every processor, as GPUs run the same loops; eight rows of a block and the totals fit
 # every first-level cache.
@@ -28,7 +28,7 @@ class Columns(Rows):
         self.lane = count - 1
         self.kept_axes = [a for a in range(count - 1) if not self.layout.reduced[a]]
         self.gone_axes = [a for a in range(count - 1) if self.layout.reduced[a]]
-        self.kept_in = {name: self.kept_buffer(name) for name in self.plan.kept}
+        self.kept_in = {name: self.kept_buffer(name, WIDTH) for name in self.plan.kept}
         self.lane_rows: dict[str, Buffer] = {}
         with self.loop("t", "lo", "hi", "rows") as t:
             tiles = self.let("tiles", "add", f"n{self.lane}", WIDTH - 1)
@@ -45,14 +45,6 @@ class Columns(Rows):
             self.column_values(self.plan.last + 1, row)
             self.column_outputs(row)
         return self.finish((*self.kept_axes, self.lane), WIDTH)
-
-    def kept_buffer(self, name: str) -> Buffer:
-        if name in self.plan.kept_in:
-            return self.buffers[self.plan.kept_in[name]]
-        size: tuple[Index, ...] = (*(f"n{a}" for a in self.gone_axes), WIDTH)
-        made = Buffer(self.unique(f"kept_{name}"), self.plan.types[name], (-1,), size=size)
-        self.scratch.append(made)
-        return made
 
     def lane_row(self, name: str, type: str) -> Buffer:
         """A row of scratch with one element for each column of the block."""
@@ -129,10 +121,8 @@ class Columns(Rows):
 
     def column_pass(self, p: int, row: Where) -> None:
         """Goes over all rows of the block for the reductions and outputs of stage p."""
-        reduces = self.plan.reduces_in[p]
-        keep = [name for name in self.plan.kept if self.plan.stage[name] == p]
-        outputs = [k for k, stage in self.plan.stored_in.items() if stage == p]
-        if not (reduces or keep or outputs):
+        work, reduces = self.work_of(p), self.plan.reduces_in[p]
+        if not work.roots:
             return
         totals = {s.name: self.lane_row(f"{s.name}_total", self.wide(s)) for s in reduces}
         parts = {
@@ -152,10 +142,10 @@ class Columns(Rows):
                     end = self.let("end", "minimum", end, f"n{last}")
                     folded = [s for s in reduces if parts[s.name] is not totals[s.name]]
                     self.clear(folded, parts)
-                    self.groups(p, k, end, reduces, keep, outputs, parts, where, offset)
+                    self.groups(work, k, end, parts, where, offset)
                     self.fold(folded, parts, totals)
             else:
-                self.groups(p, 0, f"n{last}", reduces, keep, outputs, parts, where, offset)
+                self.groups(work, 0, f"n{last}", parts, where, offset)
         self.lane_rows |= totals
 
     def clear(self, reduces: list[Reduce], rows: dict[str, Buffer]) -> None:
@@ -181,19 +171,16 @@ class Columns(Rows):
 
     def groups(
         self,
-        p: int,
+        work: Pass,
         start: Index,
         end: str,
-        reduces: list[Reduce],
-        keep: list[str],
-        outputs: list[int],
         parts: dict[str, Buffer],
         where: Where,
         offset: Place,
     ) -> None:
         """Rows start..end, by eights, and the ones that are left one by one."""
-        expensive = any(self.plan.costs(s.arg) for s in reduces)
-        together = (2 if expensive else TOGETHER) if reduces else 1
+        expensive = any(self.plan.costs(s.arg) for s in work.reduces)
+        together = (2 if expensive else TOGETHER) if work.reduces else 1
         first: Index = start
         last = self.gone_axes[-1]
         for count in dict.fromkeys((together, 1)):
@@ -209,21 +196,18 @@ class Columns(Rows):
                     down = self.let("down", "add", i, n) if n else i
                     bases.append((down, self.let("base", "mul", down, WIDTH)))
                 with self.loop("c", 0, self.width, "lanes") as c:
-                    found: dict[str, list[Argument]] = {s.name: [] for s in reduces}
+                    found: dict[str, list[Argument]] = {s.name: [] for s in work.reduces}
                     for down, base in bases:
                         there = {**self.at(where, c), last: (down,)}
                         kept_at = (*offset, (-1, base), (-1, c))
-                        self.row_element(p, reduces, keep, outputs, there, kept_at, c, found)
-                    for s in reduces:
+                        self.row_element(work, there, kept_at, c, found)
+                    for s in work.reduces:
                         self.join(s, found[s.name], parts[s.name], c)
             first = stop
 
     def row_element(
         self,
-        p: int,
-        reduces: list[Reduce],
-        keep: list[str],
-        outputs: list[int],
+        work: Pass,
         where: Where,
         kept_at: Place,
         c: str,
@@ -231,17 +215,13 @@ class Columns(Rows):
     ) -> None:
         """One element of one row: the values to be joined go to `found`."""
         env: dict[str, Argument] = {}
-        roots = [s.arg for s in reduces] + keep + [self.program.outputs[k].name for k in outputs]
-        self.load_kept(roots, env, self.kept_earlier(p, where, kept_at))
-        self.load_columns(roots, env, c)
-        self.emit(roots, env, where)
-        for s in reduces:
+        self.load_kept(work.roots, env, self.kept_earlier(work, where, kept_at))
+        self.load_columns(work.roots, env, c)
+        self.emit(work.roots, env, where)
+        for s in work.reduces:
             found[s.name].append(env[s.arg])
-        for name in keep:
-            buffer = self.kept_in[name]
-            if self.plan.kept_in.get(name) not in outputs or buffer in self.scratch:
-                self.add(Store(buffer.name, self.kept_place(buffer, where, kept_at), env[name]))
-        self.store_outputs(outputs, env, where)
+        self.store_kept(work, work.keep, env, where, kept_at)
+        self.store_outputs(work.outputs, env, where)
 
     def join(self, s: Reduce, values: list[Argument], part: Buffer, c: str) -> None:
         """part = part joined with the values, which are joined pairwise first."""

@@ -4,7 +4,6 @@ Dimensions that lie together in all arrays become one axis of the loops: adding 
 arrays is a single loop, whatever their rank. Sizes and strides stay values of the call, so one
 layout (and one compiled kernel) serves all sizes.
 
-    >>> import numpy as np
     >>> p = Program.parse("x[i,j], w[j] -> y[i,j]\\n y = x * w")
     >>> x, w = np.ones((3, 4), "float32"), np.ones(4, "float32")
     >>> print(layout_of(p, [x, x, w]))

@@ -26,13 +26,13 @@ OF_DOUBLES = 256  # whose totals are no wider: with 1024 the error was twice PyT
 
 @dataclass(frozen=True)
 class Pass:
-    """What one pass over a row is for: totals, values to be kept, outputs; and in which pieces."""
+    """What one pass over a row is for: totals, values to be kept, outputs; and all that it needs."""
 
     stage: int
     reduces: list[Reduce]
     keep: list[str]
     outputs: list[int]
-    pieces: Pieces
+    roots: list[str]
 
 
 class Rows(Schedule):
@@ -57,11 +57,11 @@ class Rows(Schedule):
             self.store_outputs(self.plan.row_outputs, env, row)
         return self.finish(tuple(self.kept_axes))
 
-    def kept_buffer(self, name: str) -> Buffer:
-        """Where a kept value waits: in an output, or in scratch as long as a row."""
+    def kept_buffer(self, name: str, *block: int) -> Buffer:
+        """Where a kept value waits: in an output, or in scratch as long as a row (of a `block`)."""
         if name in self.plan.kept_in:
             return self.buffers[self.plan.kept_in[name]]
-        size = tuple(f"n{a}" for a in self.gone_axes)
+        size: tuple[Index, ...] = (*(f"n{a}" for a in self.gone_axes), *block)
         made = Buffer(self.unique(f"kept_{name}"), self.plan.types[name], (-1,), size=size)
         self.scratch.append(made)
         return made
@@ -78,18 +78,24 @@ class Rows(Schedule):
         ]
         self.emit(ready, env, row)
 
-    def one_pass(self, p: int, env: dict[str, Argument], row: Where) -> None:
-        """Goes over the row for the reductions, kept values and outputs of stage p."""
+    def work_of(self, p: int) -> Pass:
+        """The reductions, kept values and outputs of stage p."""
         reduces = self.plan.reduces_in[p]
         keep = [name for name in self.plan.kept if self.plan.stage[name] == p]
         outputs = [k for k, stage in self.plan.stored_in.items() if stage == p]
-        if not (reduces or keep or outputs):
+        roots = [s.arg for s in reduces] + keep + [self.program.outputs[k].name for k in outputs]
+        return Pass(p, reduces, keep, outputs, roots)
+
+    def one_pass(self, p: int, env: dict[str, Argument], row: Where) -> None:
+        """Goes over the row for what stage p is for."""
+        work = self.work_of(p)
+        if not work.roots:
             return
-        totals = {s.name: self.total(s) for s in reduces}
+        totals = {s.name: self.total(s) for s in work.reduces}
         where = dict(row)
         with self.outer(self.gone_axes[:-1], where) as offset:
-            self.along(p, reduces, keep, outputs, totals, env, where, offset)
-        for s in reduces:
+            self.along(work, totals, env, where, offset)
+        for s in work.reduces:
             name = totals[s.name]
             self.add(Join(name, JOINS[s.op]))
             env[s.name] = self.narrow(s, name)
@@ -131,10 +137,7 @@ class Rows(Schedule):
 
     def along(
         self,
-        p: int,
-        reduces: list[Reduce],
-        keep: list[str],
-        outputs: list[int],
+        work: Pass,
         totals: dict[str, str],
         env: dict[str, Argument],
         where: Where,
@@ -142,13 +145,18 @@ class Rows(Schedule):
     ) -> None:
         """The loop (or the loop over blocks and those in a block) over the last axis."""
         last = self.gone_axes[-1]
-        sums = [s for s in reduces if self.blocked(s)]
-        work = Pass(p, reduces, keep, outputs, self.pieces(p, reduces, keep, outputs, env))
-        if not sums and not work.pieces.last:
+        sums = [s for s in work.reduces if self.blocked(s)]
+        pieces = self.pieces(work, env)
+
+        def element(q: int, totals: dict[str, str], at: Place, j: Index) -> None:
+            there = {**where, last: tuple(i for _, i in at)}
+            self.element(work, pieces, q, totals, env, there, (*offset, *at), j)
+
+        if not sums and not pieces.last:
             with self.loop("j", 0, f"n{last}", "lanes") as j:
-                self.element(work, 0, totals, env, {**where, last: (j,)}, (*offset, (-1, j)), j)
+                element(0, totals, ((-1, j),), j)
             return
-        doubles = not work.pieces.last and any(s.type == "float64" for s in sums)
+        doubles = not pieces.last and any(s.type == "float64" for s in sums)
         block = OF_DOUBLES if doubles else BLOCK
         with self.loop("k", 0, f"n{last}", step=block) as k:
             rest = self.let("rest", "sub", f"n{last}", k)
@@ -157,34 +165,26 @@ class Rows(Schedule):
             for s in sums:
                 parts[s.name] = self.unique(f"{s.name}_part")
                 self.add(Var(parts[s.name], s.type, start_of(s.op, s.type)))
-            for q in range(work.pieces.last + 1):
+            for q in range(pieces.last + 1):
                 with self.loop("j", 0, size, "lanes") as j:
-                    place = (*offset, (-1, k), (-1, j))
-                    self.element(work, q, parts, env, {**where, last: (k, j)}, place, j)
+                    element(q, parts, ((-1, k), (-1, j)), j)
             for s in sums:
                 wide = self.unique(f"{s.name}_wide")
                 self.add(Let(wide, "float64", "cast", (parts[s.name],)))
                 self.add(Update(totals[s.name], JOINS[s.op], wide))
 
-    def pieces(
-        self,
-        p: int,
-        reduces: list[Reduce],
-        keep: list[str],
-        outputs: list[int],
-        env: dict[str, Argument],
-    ) -> Pieces:
+    def pieces(self, work: Pass, env: dict[str, Argument]) -> Pieces:
         """The pieces of the loop of a pass; one, where the loops are a GPU's."""
-        roots = [s.arg for s in reduces] + keep + [self.program.outputs[k].name for k in outputs]
-        ready = {name for name in self.plan.kept if self.plan.stage[name] < p}
-        over = {o: i for o, i in self.written_over().items() if o in roots}
-        made = Pieces(self.plan, roots, {*env, *ready}, over, BLOCK, self.unique, self.whole)
+        ready = {name for name in self.plan.kept if self.plan.stage[name] < work.stage}
+        over = {o: i for o, i in self.written_over().items() if o in work.roots}
+        made = Pieces(self.plan, work.roots, {*env, *ready}, over, BLOCK, self.unique, self.whole)
         self.scratch += made.buffers.values()
         return made
 
     def element(
         self,
         work: Pass,
+        pieces: Pieces,
         q: int,
         totals: dict[str, str],
         env: dict[str, Argument],
@@ -193,32 +193,40 @@ class Rows(Schedule):
         j: Index,
     ) -> None:
         """What piece q does for one element of the row."""
-        p, pieces, env = work.stage, work.pieces, dict(env)
+        env = dict(env)
         names = [o.name for o in self.program.outputs]
         outputs = [k for k in work.outputs if q == pieces.written_in(names[k])]
         reduces = [s for s in work.reduces if pieces.of(s.arg) == q]
         keep = [name for name in work.keep if pieces.of(name) == q]
         crossing = [name for name in pieces.buffers if pieces.of(name) == q]
         roots = [s.arg for s in reduces] + keep + [names[k] for k in outputs] + crossing
-        kept = {**self.kept_earlier(p, where, kept_at), **self.kept_before(pieces, q, j)}
+        kept = {**self.kept_earlier(work, where, kept_at), **self.kept_before(pieces, q, j)}
         self.load_kept(roots, env, kept)
         self.emit(roots, env, where)
         for s in reduces:
             self.add(Update(totals[s.name], JOINS[s.op], env[s.arg]))
         for name in crossing:
             self.add(Store(pieces.buffers[name].name, ((-1, j),), env[name]))
-        for name in keep:
+        self.store_kept(work, keep, env, where, kept_at)
+        self.store_outputs(outputs, env, where)
+
+    def store_kept(
+        self, work: Pass, names: list[str], env: dict[str, Argument], where: Where, kept_at: Place
+    ) -> None:
+        """Keeps values for later passes, but for those that wait in an output of this one."""
+        for name in names:
             buffer = self.kept_in[name]
             if self.plan.kept_in.get(name) not in work.outputs or buffer in self.scratch:
                 self.add(Store(buffer.name, self.kept_place(buffer, where, kept_at), env[name]))
-        self.store_outputs(outputs, env, where)
 
-    def kept_earlier(self, p: int, where: Where, kept_at: Place) -> dict[str, tuple[Buffer, Place]]:
-        """What passes before the p-th have kept of an element."""
+    def kept_earlier(
+        self, work: Pass, where: Where, kept_at: Place
+    ) -> dict[str, tuple[Buffer, Place]]:
+        """What passes before this one have kept of an element."""
         return {
             name: (buffer, self.kept_place(buffer, where, kept_at))
             for name, buffer in self.kept_in.items()
-            if self.plan.stage[name] < p
+            if self.plan.stage[name] < work.stage
         }
 
     def kept_place(self, buffer: Buffer, where: Where, kept_at: Place) -> Place:

@@ -312,12 +312,5 @@ def create_block_mask(
     whole = seen == rows * columns
     partly = ordered((seen > 0) & ~whole if separate_full_blocks else seen > 0)
     fully = ordered(whole) if separate_full_blocks else (None, None)
-    return BlockMask.from_kv_blocks(
-        partly[0],
-        partly[1],
-        fully[0],
-        fully[1],
-        BLOCK_SIZE=(rows, columns),
-        mask_mod=mask_mod,
-        seq_lengths=(Q_LEN, KV_LEN),
-    )
+    how: Any = {"BLOCK_SIZE": (rows, columns), "mask_mod": mask_mod, "seq_lengths": (Q_LEN, KV_LEN)}
+    return BlockMask.from_kv_blocks(*partly, *fully, **how)

@@ -104,7 +104,6 @@ def flex_attention(
     query (B, Hq, L, E), key (B, Hkv, S, E), value (B, Hkv, S, Ev); the result is (B, Hq, L, Ev). Rows
     that see nothing are 0. Raises ValueError for sizes that do not fit each other or the mask.
 
-    >>> import toytorch as torch
     >>> x = torch.eye(2).view(1, 1, 2, 2)
     >>> mask = create_block_mask(lambda b, h, q, kv: q >= kv, 1, 1, 2, 2)
     >>> flex_attention(x, x, x, lambda score, b, h, q, kv: score - (q - kv), mask)[0, 0, 0]

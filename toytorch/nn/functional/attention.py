@@ -314,11 +314,10 @@ def _unweighted(
 ) -> Any:
     """Attention without its weights, over (B·heads, L, E)."""
     if mask is not None:
-        mask = (
-            mask.unsqueeze(0)
-            if mask.shape[0] == 1
-            else mask.reshape([batch, heads, mask.shape[1], k.shape[1]])
-        )
+        if mask.shape[0] == 1:
+            mask = mask.unsqueeze(0)
+        else:
+            mask = mask.reshape([batch, heads, mask.shape[1], k.shape[1]])
     q4, k4, v4 = (x.reshape([batch, heads, *x.shape[1:]]) for x in (q, k, v))
     return scaled_dot_product_attention(q4, k4, v4, mask, chance, causal).reshape(q.shape)
 
@@ -328,11 +327,10 @@ def _weighted(
 ) -> tuple[Any, Any]:
     """Attention with its weights, over (B·heads, L, E)."""
     scaled, transposed = q * math.sqrt(1 / q.shape[-1]), k.transpose(1, 2)
-    scores = (
-        bmm.function(scaled, transposed)
-        if mask is None
-        else baddbmm.function(mask, scaled, transposed)
-    )
+    if mask is None:
+        scores = bmm.function(scaled, transposed)
+    else:
+        scores = baddbmm.function(mask, scaled, transposed)
     weights = softmax(scores, -1)
     weights = dropout(weights, chance) if chance > 0 else weights
     return bmm.function(weights, v), weights

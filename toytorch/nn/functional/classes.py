@@ -45,7 +45,6 @@ def cross_entropy(
 ) -> Tensor:
     """-Σ p·log softmax(input): from scores and class numbers, or probabilities.
 
-    >>> import toytorch as torch
     >>> cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
     tensor(1.3863)
     """
@@ -78,11 +77,10 @@ def cross_entropy(
     if reduction == "mean" and whole:
         spread = spread.mean()
     elif reduction == "mean":
-        total = (
-            known.sum()
-            if weight is None
-            else weight[target.masked_fill(~known, 0)].masked_fill(~known, 0).sum()
-        )
+        if weight is None:
+            total = known.sum()
+        else:
+            total = weight[target.masked_fill(~known, 0)].masked_fill(~known, 0).sum()
         spread = spread.sum() / total
     elif reduction == "sum":
         spread = spread.sum()
@@ -151,11 +149,6 @@ def linear_cross_entropy(
     flat = linear_bias if linear_bias is None else linear_bias.reshape([-1])
     logits = linear(input, linear_weight.reshape([-1, features]), flat)
     logits = logits.reshape([*input.shape[:-1], *shape])
-    return cross_entropy(
-        logits,
-        target,
-        weight,
-        reduction=reduction,
-        ignore_index=-100 if ignore_index is None else ignore_index,
-        label_smoothing=label_smoothing,
-    )
+    more: Any = {"ignore_index": -100 if ignore_index is None else ignore_index}
+    more |= {"reduction": reduction, "label_smoothing": label_smoothing}
+    return cross_entropy(logits, target, weight, **more)

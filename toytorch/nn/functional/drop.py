@@ -8,13 +8,8 @@ from toytorch.facts.composed import composed
 from toytorch.ops.nn.dropout import drop, drop_alpha
 
 __all__ = [
-    "alpha_dropout",
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
-    "feature_alpha_dropout",
-]
+    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
+]  # fmt: skip
 
 
 def _check(p: float) -> None:

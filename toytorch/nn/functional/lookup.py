@@ -69,7 +69,6 @@ def embedding(
 ) -> Tensor:
     """The rows of a table (V, D) that indices (…) name: (…, D).
 
-    >>> import toytorch as torch
     >>> embedding(torch.tensor([1, 0]), torch.eye(2))
     tensor([[0., 1.],
             [1., 0.]])
@@ -145,15 +144,7 @@ def embedding_bag(
     _check_mode(mode, scale_grad_by_freq, sparse, per_sample_weights)
     if max_norm is not None:
         tables.embedding_renorm_(weight.detach(), input, max_norm, norm_type)  # a parameter, too
-    made: Any = tables.embedding_bag(
-        weight,
-        input,
-        offsets,
-        scale_grad_by_freq,
-        _MODES[mode],
-        sparse,
-        per_sample_weights,
-        include_last_offset,
-        padding_idx,
-    )
+    how = scale_grad_by_freq, _MODES[mode], sparse
+    more = per_sample_weights, include_last_offset, padding_idx
+    made: Any = tables.embedding_bag(weight, input, offsets, *how, *more)
     return made[0]

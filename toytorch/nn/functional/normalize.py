@@ -15,14 +15,9 @@ from toytorch.ops.nn.pad import constant_pad_nd
 from toytorch.ops.overloads import div
 
 __all__ = [
-    "batch_norm",
-    "group_norm",
-    "instance_norm",
-    "layer_norm",
-    "local_response_norm",
-    "normalize",
+    "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize",
     "rms_norm",
-]
+]  # fmt: skip
 
 
 def _is_one(count: int) -> bool:

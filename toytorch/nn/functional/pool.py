@@ -1,6 +1,5 @@
 """Pooling: the maximum, the average or the p-norm of windows.
 
->>> import toytorch as torch
 >>> max_pool2d(torch.arange(16.).view(1, 4, 4), 2)
 tensor([[[ 5.,  7.],
          [13., 15.]]])
@@ -16,7 +15,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import counted, of_its_own, quick
 from toytorch.core.write import refuse_grad
 from toytorch.facts import state
-from toytorch.facts.composed import composed
+from toytorch.facts.composed import called, composed
 from toytorch.facts.hints import Fn, Ints, OutputSize, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import takes_words, tensor_first
@@ -48,17 +47,11 @@ def _one(name: str, what: str, value: Any) -> Any:
 # -- maxima ---------------------------------------------------------------------------------------
 
 
-def _called(name: str, doc: str, function: Fn) -> Any:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
-
-
 def _named(name: str, doc: str, pair: Fn, maxima: Fn) -> tuple[Any, Any]:
     """Two functions under public names: of maxima and their places, and of maxima, whose places
     `return_indices` asks for."""
-    _called(f"{name}_with_indices", f"{doc}, and their places.", pair)
-    _called(name, f"{doc}.", maxima)
+    called(f"{name}_with_indices", f"{doc}, and their places.", pair)
+    called(name, f"{doc}.", maxima)
     return pair, composed(returns="(Tensor, Tensor) if return_indices else Tensor")(maxima)
 
 
@@ -247,47 +240,33 @@ def avg_pool1d(
     return made.squeeze(-2)
 
 
-@takes_words()
-def avg_pool2d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """The mean of every window of (B, C, H, W)."""
-    if isinstance(input, Tensor) and input.ndim < 3:  # which PyTorch finds last; others the op
-        pools.arguments("avg_pool2d", 2, kernel_size, stride, padding, 1)
-        if out is not None:
-            refuse_grad("avg_pool2d", (input,), out)
-        if divisor_override == 0:
-            raise RuntimeError("divisor must be not zero")
-        wrap_dim(-3, input.ndim)
-    return pools.AVERAGE[2].function(
-        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out
-    )
+def _avg_pool(n: int) -> Any:
+    def function(
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+        *,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        if n == 2 and isinstance(input, Tensor) and input.ndim < 3:  # found last; others by the op
+            pools.arguments(name, 2, kernel_size, stride, padding, 1)
+            if out is not None:
+                refuse_grad(name, (input,), out)
+            if divisor_override == 0:
+                raise RuntimeError("divisor must be not zero")
+            wrap_dim(-3, input.ndim)
+        how = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+        return average(input, *how, out=out)
+
+    name, average = f"avg_pool{n}d", pools.AVERAGE[n].function
+    return takes_words()(called(name, f"The mean of every window of {SHAPES[n]}.", function))
 
 
-@takes_words()
-def avg_pool3d(
-    input: Tensor,
-    kernel_size: Ints,
-    stride: Ints | None = None,
-    padding: Ints = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """The mean of every window of (B, C, D, H, W)."""
-    return pools.AVERAGE[3].function(
-        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out
-    )
+avg_pool2d, avg_pool3d = _avg_pool(2), _avg_pool(3)
 
 
 def _even_mean(n: int, input: Tensor, output_size: OutputSize) -> Tensor:
@@ -335,7 +314,7 @@ def _power_mean(n: int, pool: Fn) -> Any:
         return (means.sgn() * means.abs().relu() * size).relu().pow(1 / norm_type)
 
     doc = f"(Σ xᵖ)^{{1/p}} of every window of {SHAPES[n]}; a negative sum counts as 0."
-    return _called(name, doc, function)
+    return called(name, doc, function)
 
 
 lp_pool1d, lp_pool2d = _power_mean(1, avg_pool1d), _power_mean(2, avg_pool2d)
@@ -485,7 +464,7 @@ def _max_unpool(n: int) -> Any:
         return made.squeeze(-1)
 
     name = f"max_unpool{n}d"
-    return _called(name, f"Puts maxima {SHAPES[n]} back where max_pool{n}d found them.", function)
+    return called(name, f"Puts maxima {SHAPES[n]} back where max_pool{n}d found them.", function)
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))

@@ -35,7 +35,6 @@ def pad(input: Tensor, pad: Shape, mode: str = "constant", value: float | None =
 
     `pad` holds pairs (before, after) from the last dimension backwards.
 
-    >>> import toytorch as torch
     >>> from toytorch.nn.functional import pad
     >>> pad(torch.tensor([[1., 2., 3.]]), (1, 1), "reflect")
     tensor([[2., 1., 2., 3., 2.]])
@@ -118,7 +117,6 @@ def interpolate(
 ) -> Tensor:
     """Images (B, C, …) in another size, given directly or as a factor.
 
-    >>> import toytorch as torch
     >>> interpolate(torch.tensor([[[0., 1.]]]), scale_factor=2)
     tensor([[[0., 0., 1., 1.]]])
     """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from toytorch.core.public_modules import finder
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.hints import Device, DType
-from toytorch.facts.parts import shows
+from toytorch.facts.parts import Stated, shows
 from toytorch.nn import functional as F
 from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
@@ -19,25 +21,34 @@ __all__ = [
 ]  # fmt: skip
 
 
-class InPlace(Module):
+class _Plain(Stated, Module):
+    """An activation that is a function of its input alone."""
+
+    function: Any = None
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self).function(input)
+
+
+class InPlace(_Plain):
     """An activation that may write into its input."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
 
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self).function(input, self.inplace)
+
     extra_repr = shows("", if_true="inplace")
 
 
-class ReLU(InPlace):
+class ReLU(InPlace, function=F.relu):
     """max(x, 0); Nair and Hinton 2010.
 
     >>> ReLU(inplace=True)
     ReLU(inplace=True)
     """
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, self.inplace)
 
 
 class RReLU(Module):
@@ -168,41 +179,26 @@ class CELU(ELU):
         return F.celu(input, self.alpha, self.inplace)
 
 
-class SELU(InPlace):
+class SELU(InPlace, function=F.selu):
     """An elu that keeps mean 0 and variance 1; Klambauer et al. 2017."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.selu(input, self.inplace)
 
-
-class SiLU(InPlace):
+class SiLU(InPlace, function=F.silu):
     """x·sigmoid(x); Elfwing et al. 2018."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input, self.inplace)
 
-
-class Mish(InPlace):
+class Mish(InPlace, function=F.mish):
     """x·tanh(softplus(x)); Misra 2019."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.mish(input, self.inplace)
 
-
-class Hardswish(InPlace):
+class Hardswish(InPlace, function=F.hardswish):
     """x·hardsigmoid(x); Howard et al. 2019."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardswish(input, self.inplace)
 
     extra_repr = Module.extra_repr
 
 
-class Hardsigmoid(InPlace):
+class Hardsigmoid(InPlace, function=F.hardsigmoid):
     """min(max(x + 3, 0), 6)/6; Courbariaux et al. 2015."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardsigmoid(input, self.inplace)
 
     extra_repr = Module.extra_repr
 
@@ -220,25 +216,16 @@ class GELU(Module):
     extra_repr = shows("approximate!r")
 
 
-class Tanh(Module):
+class Tanh(_Plain, function=F.tanh):
     """Hyperbolic tangent."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanh(input)
 
-
-class Sigmoid(Module):
+class Sigmoid(_Plain, function=F.sigmoid):
     """1/(1 + e⁻ˣ)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.sigmoid(input)
 
-
-class LogSigmoid(Module):
+class LogSigmoid(_Plain, function=F.logsigmoid):
     """log of sigmoid."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.logsigmoid(input)
 
 
 class Softplus(Module):
@@ -254,18 +241,12 @@ class Softplus(Module):
     extra_repr = shows("beta threshold")
 
 
-class Softsign(Module):
+class Softsign(_Plain, function=F.softsign):
     """x/(1 + |x|)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softsign(input)
 
-
-class Tanhshrink(Module):
+class Tanhshrink(_Plain, function=F.tanhshrink):
     """x - tanh x."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanhshrink(input)
 
 
 class Hardshrink(Module):

@@ -20,7 +20,6 @@ class MultiheadAttention(Module):
     query (L, B, E), key (S, B, kdim) and value (S, B, vdim), with batch_first (B, L, E) …, or all
     without B. The result is shaped as the query; the weights are (B, L, S).
 
-    >>> import toytorch as torch
     >>> attend = MultiheadAttention(4, 2)
     >>> x = torch.ones(5, 3, 4)
     >>> [t.shape for t in attend(x, x, x)]

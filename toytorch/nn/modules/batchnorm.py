@@ -121,7 +121,6 @@ class BatchNorm1d(_BatchNorm):
 
     In training, mean and variance are the batch's, and the running ones move by `momentum`.
 
-    >>> import toytorch as torch
     >>> BatchNorm1d(1)(torch.tensor([[1.], [3.]]))
     tensor([[-1.0000],
             [ 1.0000]], grad_fn=<NativeBatchNormBackward0>)
@@ -175,15 +174,9 @@ class SyncBatchNorm(_BatchNorm):
         """The module with every batch norm in it replaced by a synchronised one."""
         made = module
         if isinstance(module, _BatchNorm):
-            made = cls(
-                module.num_features,
-                module.eps,
-                module.momentum,
-                module.affine,
-                module.track_running_stats,
-                process_group,
-                bias=module.bias is not None,
-            )
+            how = module.eps, module.momentum, module.affine, module.track_running_stats
+            has_bias = module.bias is not None
+            made = cls(module.num_features, *how, process_group, bias=has_bias)
             made._parameters.update(module._parameters)
             made._buffers.update(module._buffers)
             made.training = module.training

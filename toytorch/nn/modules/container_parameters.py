@@ -15,11 +15,9 @@ from toytorch.nn.parameter import Parameter
 
 def _as_parameter(value: object) -> Any:
     """A plain tensor becomes a parameter; anything else stays as it is."""
-    return (
-        Parameter(value)
-        if isinstance(value, Tensor) and not isinstance(value, Parameter)
-        else value
-    )
+    if isinstance(value, Tensor) and not isinstance(value, Parameter):
+        return Parameter(value)
+    return value
 
 
 def _line(key: int | str, value: object, kind: str) -> str:
@@ -35,7 +33,6 @@ def _line(key: int | str, value: object, kind: str) -> str:
 class ParameterList(Module):
     """Parameters in a list; tensors become parameters, other objects are kept as they are.
 
-    >>> import toytorch as torch
     >>> ParameterList([torch.zeros(2)])
     ParameterList(  (0): Parameter containing: [torch.float32 of size 2])
     """

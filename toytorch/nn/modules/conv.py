@@ -82,11 +82,10 @@ class _ConvNd(Stated, Module):
         self.dilation, self.transposed, self.output_padding = dilation, transposed, output_padding
         self.groups, self.padding_mode = groups, padding_mode
         self._reversed_padding_repeated_twice = self._border()
-        channels = (
-            (in_channels, out_channels // groups)
-            if transposed
-            else (out_channels, in_channels // groups)
-        )
+        if transposed:
+            channels = (in_channels, out_channels // groups)
+        else:
+            channels = (out_channels, in_channels // groups)
         self.weight = Parameter(empty((*channels, *kernel_size), device=device, dtype=dtype))
         made = Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None
         self.register_parameter("bias", made)
@@ -135,21 +134,10 @@ class _Conv(_ConvNd):
         dtype: DType | None = None,
     ) -> None:
         each = _ntuple(self.dims)
-        super().__init__(
-            in_channels,
-            out_channels,
-            each(kernel_size),
-            each(stride),
-            padding if isinstance(padding, str) else each(padding),
-            each(dilation),
-            False,
-            each(0),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+        border = padding if isinstance(padding, str) else each(padding)
+        window = each(kernel_size), each(stride), border, each(dilation), False, each(0)
+        more = groups, bias, padding_mode, device, dtype
+        super().__init__(in_channels, out_channels, *window, *more)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         convolve, padding = type(self).function, self.padding
@@ -173,7 +161,6 @@ class Conv1d(_Conv, function=F.conv1d, dims=1):
 class Conv2d(_Conv, function=F.conv2d, dims=2):
     """A convolution of (B, C, H, W): out(b, o) = bias(o) + Σᵢ weight(o, i) ⋆ input(b, i).
 
-    >>> import toytorch as torch
     >>> Conv2d(3, 8, 5, padding="same")(torch.zeros(1, 3, 10, 10)).shape
     torch.Size([1, 8, 10, 10])
     """
@@ -204,21 +191,9 @@ class _ConvTransposeNd(_ConvNd):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         each = _ntuple(self.dims)
-        super().__init__(
-            in_channels,
-            out_channels,
-            each(kernel_size),
-            each(stride),
-            each(padding),
-            each(dilation),
-            True,
-            each(output_padding),
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+        window = each(kernel_size), each(stride), each(padding), each(dilation)
+        more: Any = True, each(output_padding), groups, bias, padding_mode, device, dtype
+        super().__init__(in_channels, out_channels, *window, *more)
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """The result; of the sizes that a stride may come from, `output_size` chooses one."""
@@ -267,7 +242,6 @@ class ConvTranspose1d(_ConvTransposeNd, function=F.conv_transpose1d, dims=1):
 class ConvTranspose2d(_ConvTransposeNd, function=F.conv_transpose2d, dims=2):
     """A transposed convolution of (B, C, H, W); Zeiler et al. 2010.
 
-    >>> import toytorch as torch
     >>> ConvTranspose2d(1, 1, 3, stride=2)(torch.zeros(1, 1, 4, 4), output_size=(10, 9)).shape
     torch.Size([1, 1, 10, 9])
     """

@@ -26,7 +26,6 @@ class Flatten(Module):
 class Unflatten(Module):
     """One dimension as several.
 
-    >>> import toytorch as torch
     >>> Unflatten(1, (2, 3))(torch.zeros(4, 6)).shape
     torch.Size([4, 2, 3])
     """

@@ -12,7 +12,6 @@ from toytorch.nn.modules.module import Module
 class Unfold(Module):
     """Windows of (B, C, H, W) as columns: (B, C·window, number of windows).
 
-    >>> import toytorch as torch
     >>> Unfold(2)(torch.ones(1, 1, 3, 3)).shape
     torch.Size([1, 4, 4])
     """

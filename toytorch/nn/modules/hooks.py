@@ -219,11 +219,10 @@ def call_with_hooks(module: Module, args: Args, kwargs: Kwargs) -> Any:
         result = module.forward(*args, **kwargs)
         for i, hook in enumerate(hooks):
             called.add(i)
-            changed = (
-                hook.call(module, args, kwargs, result)
-                if hook.with_kwargs
-                else hook.call(module, args, result)
-            )
+            if hook.with_kwargs:
+                changed = hook.call(module, args, kwargs, result)
+            else:
+                changed = hook.call(module, args, result)
             result = result if changed is None else changed
         result = watch.outputs(result) if watch else result
     except Exception:

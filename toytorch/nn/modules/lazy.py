@@ -18,7 +18,6 @@ class LazyModuleMixin(Stated, Module):
 
     The first call shapes the parameters and turns the module into `cls_to_become`.
 
-    >>> import toytorch as torch
     >>> layer = torch.nn.LazyLinear(2)
     >>> layer.weight
     <UninitializedParameter>

@@ -65,11 +65,10 @@ class _LazyConv(LazyModuleMixin):
         self.in_channels = input.shape[-n - 1]
         if self.in_channels % self.groups:
             raise ValueError("in_channels must be divisible by groups")
-        channels = (
-            (self.in_channels, self.out_channels // self.groups)
-            if self.transposed
-            else (self.out_channels, self.in_channels // self.groups)
-        )
+        if self.transposed:
+            channels = (self.in_channels, self.out_channels // self.groups)
+        else:
+            channels = (self.out_channels, self.in_channels // self.groups)
         self.weight.materialize((*channels, *self.kernel_size))
         if self.bias is not None:
             self.bias.materialize((self.out_channels,))

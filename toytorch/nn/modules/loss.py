@@ -50,7 +50,6 @@ class _WeightedLoss(_Loss):
 class MSELoss(_Loss):
     """(input - target)².
 
-    >>> import toytorch as torch
     >>> MSELoss()(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
     tensor(2.)
     """
@@ -218,7 +217,6 @@ class NLLLoss2d(NLLLoss):
 class CrossEntropyLoss(_WeightedLoss):
     """-log softmax(input)[target], from scores (B, C, …) and class numbers or probabilities.
 
-    >>> import toytorch as torch
     >>> CrossEntropyLoss()(torch.zeros(1, 2), torch.tensor([0]))
     tensor(0.6931)
     """

@@ -74,7 +74,6 @@ class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
 class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
     """A border of zeros around (B, C, H, W).
 
-    >>> import toytorch as torch
     >>> ZeroPad2d((1, 0, 0, 1))(torch.ones(1, 1, 1, 1))
     tensor([[[[0., 1.],
               [0., 0.]]]])

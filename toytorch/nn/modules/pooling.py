@@ -66,7 +66,6 @@ class MaxPool1d(_MaxPoolNd, function=F.max_pool1d):
 class MaxPool2d(_MaxPoolNd, function=F.max_pool2d):
     """Maxima of windows of (B, C, H, W).
 
-    >>> import toytorch as torch
     >>> MaxPool2d(2)(torch.arange(4.).reshape(1, 1, 2, 2))
     tensor([[[[3.]]]])
     """
@@ -295,7 +294,6 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd, function=F.adaptive_avg_pool1d):
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd, function=F.adaptive_avg_pool2d):
     """Means of as many windows of (B, C, H, W) as asked for; None keeps a size.
 
-    >>> import toytorch as torch
     >>> AdaptiveAvgPool2d((1, None))(torch.ones(1, 3, 5, 7)).shape
     torch.Size([1, 3, 1, 7])
     """

@@ -336,7 +336,6 @@ def _check_options(
 class RNN(RNNBase):
     """hₜ = tanh(W_ih·xₜ + b_ih + W_hh·hₜ₋₁ + b_hh), or with max(0, ·); Elman 1990.
 
-    >>> import toytorch as torch
     >>> output, last = RNN(3, 4)(torch.ones(5, 2, 3))
     >>> output.shape, last.shape
     (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
@@ -371,7 +370,6 @@ class LSTM(RNNBase):
 
     With proj_size, h is projected to that size after each step; Sak et al. 2014.
 
-    >>> import toytorch as torch
     >>> output, (h, c) = LSTM(3, 4, num_layers=2)(torch.ones(5, 2, 3))
     >>> output.shape, h.shape, c.shape
     (torch.Size([5, 2, 4]), torch.Size([2, 2, 4]), torch.Size([2, 2, 4]))

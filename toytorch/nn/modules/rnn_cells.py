@@ -140,7 +140,6 @@ class _GatedCell(RNNCellBase):
 class LSTMCell(_GatedCell):
     """One step of an LSTM: (h', c') from x and (h, c).
 
-    >>> import toytorch as torch
     >>> h, c = LSTMCell(3, 4)(torch.ones(2, 3))
     >>> h.shape, c.shape
     (torch.Size([2, 4]), torch.Size([2, 4]))

@@ -21,7 +21,6 @@ class Along(Module):
 class Softmax(Along):
     """eˣ/Σeˣ along a dimension.
 
-    >>> import toytorch as torch
     >>> Softmax(dim=0)(torch.tensor([0., 0.]))
     tensor([0.5000, 0.5000])
     """

@@ -117,17 +117,8 @@ class Embedding(_Table):
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, width = embeddings.shape
-        return cls(
-            rows,
-            width,
-            padding_idx,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            sparse,
-            embeddings,
-            freeze,
-        )
+        how = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+        return cls(rows, width, *how, embeddings, freeze)
 
 
 class EmbeddingBag(_Table):
@@ -193,17 +184,7 @@ class EmbeddingBag(_Table):
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, width = embeddings.shape
-        made = cls(
-            rows,
-            width,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            mode,
-            sparse,
-            embeddings,
-            include_last_offset,
-            padding_idx,
-        )
+        how = max_norm, norm_type, scale_grad_by_freq, mode, sparse
+        made = cls(rows, width, *how, embeddings, include_last_offset, padding_idx)
         made.weight.requires_grad = not freeze
         return made

@@ -190,15 +190,8 @@ class Stateful(Tree):
         for name, child in self._modules.items():
             if child is not None:
                 inner = f"{prefix}{name}."
-                child._load_part(
-                    OrderedDict((k, v) for k, v in part.items() if k.startswith(inner)),
-                    inner,
-                    about,
-                    assign,
-                    missing,
-                    unexpected,
-                    errors,
-                )
+                its = OrderedDict((k, v) for k, v in part.items() if k.startswith(inner))
+                child._load_part(its, inner, about, assign, missing, unexpected, errors)
         found = IncompatibleKeys(missing, unexpected)
         for hook in list(self._load_state_dict_post_hooks.values()):
             if hook(self, found) is not None:
@@ -219,16 +212,8 @@ class Stateful(Tree):
         error_msgs: list[str],
     ) -> None:
         for hook, with_module in list(self._load_state_dict_pre_hooks.values()):
-            hook(
-                *[self] * with_module,
-                state_dict,
-                prefix,
-                local_metadata,
-                strict,
-                missing_keys,
-                unexpected_keys,
-                error_msgs,
-            )
+            found = missing_keys, unexpected_keys, error_msgs
+            hook(*[self] * with_module, state_dict, prefix, local_metadata, strict, *found)
         mine = self._own_state()
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, value in mine.items():

@@ -304,7 +304,6 @@ class TransformerDecoder(_Stack):
 class Transformer(Module):
     """An encoder and a decoder; Vaswani et al. 2017.
 
-    >>> import toytorch as torch
     >>> model = Transformer(8, 2, 1, 1, 16)
     >>> model(torch.ones(5, 3, 8), torch.ones(4, 3, 8)).shape
     torch.Size([4, 3, 8])

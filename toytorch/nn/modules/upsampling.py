@@ -46,11 +46,10 @@ class Upsample(Module):
         )
 
     def extra_repr(self) -> str:
-        size = (
-            f"size={self.size!r}"
-            if self.scale_factor is None
-            else f"scale_factor={self.scale_factor!r}"
-        )
+        if self.scale_factor is None:
+            size = f"size={self.size!r}"
+        else:
+            size = f"scale_factor={self.scale_factor!r}"
         return f"{size}, mode={self.mode!r}"
 
 

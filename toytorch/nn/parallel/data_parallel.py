@@ -23,7 +23,6 @@ class DataParallel(Module):
     put together on `output_device` (the first device); gradients add up in the module's own
     parameters. Without devices it runs the module where it is. Like `torch.nn.DataParallel`.
 
-    >>> import toytorch as torch
     >>> model = torch.nn.DataParallel(torch.nn.Linear(2, 1))
     >>> [name for name, _ in model.named_parameters()]
     ['module.weight', 'module.bias']

@@ -17,11 +17,10 @@ def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> 
     parameters, buffers = list(network.parameters()), list(network.buffers())
     copies: list[list[Any]] = [[] for _ in devices]
     if parameters:
-        copies = (
-            comm.broadcast_coalesced(parameters, devices)
-            if detach
-            else broadcast(parameters, devices)
-        )
+        if detach:
+            copies = comm.broadcast_coalesced(parameters, devices)
+        else:
+            copies = broadcast(parameters, devices)
     moved = comm.broadcast_coalesced(buffers, devices) if buffers else [[] for _ in devices]
     made = []
     for k in range(len(devices)):

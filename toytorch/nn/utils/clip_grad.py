@@ -65,7 +65,6 @@ def clip_grad_norm_(
 
     Pascanu, Mikolov and Bengio 2013.
 
-    >>> import toytorch as torch
     >>> p = torch.zeros(2, requires_grad=True); p.grad = torch.tensor([3., 4.])
     >>> clip_grad_norm_([p], max_norm=1.0), p.grad
     (tensor(5.), tensor([0.6000, 0.8000]))

@@ -20,7 +20,6 @@ def _same_device(p: Tensor, device: Device) -> Any:
 def parameters_to_vector(parameters: Any) -> Tensor:
     """The elements of all parameters, one parameter after the other.
 
-    >>> import toytorch as torch
     >>> parameters_to_vector([torch.ones(2), torch.zeros(1, 2)])
     tensor([1., 1., 0., 0.])
     """

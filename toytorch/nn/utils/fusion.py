@@ -44,15 +44,9 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     if conv.training or bn.training:
         raise AssertionError("Fusion only for eval!")
     fused = copy.deepcopy(conv)
+    statistics = bn.running_mean, bn.running_var, bn.eps
     fused.weight, fused.bias = fuse_conv_bn_weights(
-        fused.weight,
-        fused.bias,
-        bn.running_mean,
-        bn.running_var,
-        bn.eps,
-        bn.weight,
-        bn.bias,
-        transpose,
+        fused.weight, fused.bias, *statistics, bn.weight, bn.bias, transpose
     )
     return fused
 

@@ -32,7 +32,6 @@ def _converted(module: Any, kinds: tuple[type, ...], memory_format: memory_forma
 def convert_conv2d_weight_memory_format(module: object, memory_format: memory_format_class) -> Any:
     """The module, with the weights of its two-dimensional convolutions in another order of memory.
 
-    >>> import toytorch as torch
     >>> net = torch.nn.Conv2d(2, 2, 3)
     >>> net = convert_conv2d_weight_memory_format(net, torch.channels_last)
     >>> net.weight.is_contiguous(memory_format=torch.channels_last)

@@ -236,7 +236,6 @@ def register_parametrization(
 
     unsafe: the shape and type may change, and nothing is computed to look whether they do.
 
-    >>> import toytorch as torch
     >>> class Symmetric(torch.nn.Module):
     ...     def forward(self, x):
     ...         return x.triu() + x.triu(1).T
@@ -334,11 +333,7 @@ def transfer_parametrizations_and_params(
 
 
 __all__ = [
-    "ParametrizationList",
-    "cached",
-    "is_parametrized",
-    "register_parametrization",
-    "remove_parametrizations",
-    "transfer_parametrizations_and_params",
+    "ParametrizationList", "cached", "is_parametrized", "register_parametrization",
+    "remove_parametrizations", "transfer_parametrizations_and_params",
     "type_before_parametrizations",
-]
+]  # fmt: skip

@@ -45,7 +45,6 @@ def l1_unstructured(
 ) -> Any:
     """Prunes the elements nearest to 0.
 
-    >>> import toytorch as torch
     >>> layer = torch.nn.Linear(4, 1)
     >>> _ = l1_unstructured(layer, "weight", amount=0.5)
     >>> int((layer.weight == 0).sum()), list(layer.state_dict())

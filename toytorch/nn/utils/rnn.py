@@ -9,6 +9,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import of_its_own
+from toytorch.facts.composed import called
 from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Device
 from toytorch.facts.parts import of_part
@@ -84,38 +85,6 @@ class PackedSequence(PackedSequence_):
         """On a GPU."""
         return self.to(device)
 
-    def double(self) -> PackedSequence:
-        """With float64 data."""
-        return self._over(lambda t: t.double())
-
-    def float(self) -> PackedSequence:
-        """With float32 data."""
-        return self._over(lambda t: t.float())
-
-    def half(self) -> PackedSequence:
-        """With float16 data."""
-        return self._over(lambda t: t.half())
-
-    def short(self) -> PackedSequence:
-        """With int16 data."""
-        return self._over(lambda t: t.short())
-
-    def char(self) -> PackedSequence:
-        """With int8 data."""
-        return self._over(lambda t: t.char())
-
-    def byte(self) -> PackedSequence:
-        """With uint8 data."""
-        return self._over(lambda t: t.byte())
-
-    def long(self) -> PackedSequence:
-        """With int64 data."""
-        return self._over(lambda t: t.long())
-
-    def int(self) -> PackedSequence:
-        """With int32 data."""
-        return self._over(lambda t: t.int())
-
     def pin_memory(self) -> PackedSequence:
         """In pinned memory."""
         return self._over(lambda t: t.pin_memory(), lambda t: t.pin_memory())
@@ -127,10 +96,20 @@ class PackedSequence(PackedSequence_):
         return bool(self.data.is_pinned())
 
 
+def _converting(name: str) -> Any:
+    def convert(self: PackedSequence) -> PackedSequence:
+        return self._over(lambda t: getattr(t, name)())
+
+    return called(name, f"With data as `Tensor.{name}` makes it.", convert)
+
+
+for _name in ("double", "float", "half", "short", "char", "byte", "long", "int"):
+    setattr(PackedSequence, _name, _converting(_name))
+
+
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes another.
 
-    >>> import toytorch as torch
     >>> invert_permutation(torch.tensor([2, 0, 1]))
     tensor([1, 2, 0])
     """
@@ -142,7 +121,6 @@ def pack_padded_sequence(
 ) -> PackedSequence:
     """A padded batch (T, B, …) without its padding.
 
-    >>> import toytorch as torch
     >>> packed = pack_padded_sequence(torch.tensor([[1, 4], [2, 5], [3, 0]]), [3, 2])
     >>> packed.data, packed.batch_sizes
     (tensor([1, 4, 2, 5, 3]), tensor([2, 2, 1]))
@@ -224,7 +202,6 @@ def pad_sequence(
 ) -> Tensor:
     """Sequences (Tᵢ, …) as one tensor (T, B, …) of the longest's length.
 
-    >>> import toytorch as torch
     >>> pad_sequence([torch.tensor([1, 2]), torch.tensor([3])], batch_first=True)
     tensor([[1, 2],
             [3, 0]])

@@ -75,7 +75,6 @@ def functional_call(
 
     Like `torch.func.functional_call`; the module itself is as before afterwards.
 
-    >>> import toytorch as torch
     >>> layer = torch.nn.Linear(1, 1)
     >>> functional_call(layer, {"weight": torch.ones(1, 1), "bias": torch.ones(1)}, torch.ones(1))
     tensor([2.])

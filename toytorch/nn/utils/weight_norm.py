@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Tensor:
     """The norms over all dimensions but one, which is kept; over all where it is -1.
 
-    >>> import toytorch as torch
     >>> torch.norm_except_dim(torch.ones(2, 4))
     tensor([[2.],
             [2.]])

@@ -399,14 +399,8 @@ def _new(name: str) -> Any:
             )
             if made is not None:
                 return made
-        return factory(
-            *size,
-            dtype=dtype or self.dtype,
-            device=device or self.device,
-            requires_grad=requires_grad,
-            layout=layout or self.layout,
-            **more,
-        )
+        more |= {"device": device or self.device, "layout": layout or self.layout}
+        return factory(*size, dtype=dtype or self.dtype, requires_grad=requires_grad, **more)
 
     method.__name__ = f"new_{name}"
     method.__doc__ = f"`{name}` with the type and place of this tensor unless others are given."
@@ -430,7 +424,6 @@ def new_tensor(
 def new(self: Tensor, *args: object, device: Device = None, size: Shape | None = None) -> Tensor:
     """`Tensor(…)` with the type and place of this tensor: older than `new_empty` and `new_tensor`.
 
-    >>> import toytorch as torch
     >>> torch.tensor([1, 2]).new([3])
     tensor([3])
     """

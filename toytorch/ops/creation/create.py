@@ -430,20 +430,13 @@ def full(
     if not isinstance(size, (list, tuple)):
         raise wrong_argument("full", "size", 1, "tuple of ints", size)
     shape = _size((size,), None, "full")
-    return put_out(
-        dtype=dtype,
-        out=out,
-        names=names,
-        aten="full",
-        made=finish(
-            lambda xp: xp.full(
-                shape, as_filling(np, fill_value, np.dtype(kind), math.prod(shape))[()], kind
-            ),
-            device,
-            requires_grad,
-            "full",
-        ),
-    )
+
+    def make(xp: ArrayModule) -> Any:
+        value = as_filling(np, fill_value, np.dtype(kind), math.prod(shape))[()]
+        return xp.full(shape, value, kind)
+
+    made = finish(make, device, requires_grad, "full")
+    return put_out(made, out, names, dtype=dtype, aten="full")
 
 
 def _like(name: str, fill: str) -> Any:
@@ -494,15 +487,9 @@ def _like(name: str, fill: str) -> Any:
             return like_compressed(input, fill, dtype, device, requires_grad)
         if wanted is not strided:
             refuse_fill(fill)
-            return without_entries(
-                fill,
-                input.shape,
-                dtype or input.dtype,
-                input.device if device is None else device,
-                requires_grad,
-                input._array.sparse_dim if input.is_sparse else None,
-                wanted,
-            )
+            kind, where = dtype or input.dtype, input.device if device is None else device
+            dims = input._array.sparse_dim if input.is_sparse else None
+            return without_entries(fill, input.shape, kind, where, requires_grad, dims, wanted)
         kind = _kind(dtype or input.dtype)
         same = device is None or device_class(device).type == input.device.type
         if (

@@ -43,7 +43,6 @@ TAKEN = {
 def refuse(kernel: str, kind: np.dtype[np.generic]) -> None:
     """Raises PyTorch's error where the kernel does not know the type.
 
-    >>> import numpy as np
     >>> refuse("poisson_cpu", np.dtype("int64"))
     Traceback (most recent call last):
     NotImplementedError: "poisson_cpu" not implemented for 'Long'

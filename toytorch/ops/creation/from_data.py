@@ -308,10 +308,5 @@ def scalar_tensor(
     >>> scalar_tensor(2)
     tensor(2.)
     """
-    return full(
-        (),
-        value,
-        dtype=dtype or types.get_default_dtype(),
-        device=device,
-        requires_grad=requires_grad,
-    )
+    dtype = dtype or types.get_default_dtype()
+    return full((), value, dtype=dtype, device=device, requires_grad=requires_grad)

@@ -59,7 +59,6 @@ def set_(
     The storage grows where the part does not fit. Raises RuntimeError for elements of another type.
     Like `torch.Tensor.set_`.
 
-    >>> import toytorch as torch
     >>> torch.tensor([]).set_(torch.arange(6.).untyped_storage(), 1, (2, 2))
     tensor([[1., 2.],
             [3., 4.]])

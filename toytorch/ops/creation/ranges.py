@@ -167,16 +167,11 @@ def range(
     if (end - start) / step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = math.floor((end - start) / step) + 1
-    return placed(
-        finish(
-            lambda xp: (start + xp.arange(count) * step).astype(kind),
-            device,
-            requires_grad,
-            "range",
-        ),
-        out,
-        "range",
-    )
+
+    def make(xp: ArrayModule) -> Any:
+        return (start + xp.arange(count) * step).astype(kind)
+
+    return placed(finish(make, device, requires_grad, "range"), out, "range")
 
 
 def _end_points(

@@ -29,7 +29,6 @@ def share_memory_(self: Tensor) -> Tensor:
     Raises RuntimeError for a view: the tensor it shows has to be moved. Like
     `torch.Tensor.share_memory_`; what is on a GPU stays where it is.
 
-    >>> import toytorch as torch
     >>> torch.zeros(3).share_memory_().is_shared()
     True
     """

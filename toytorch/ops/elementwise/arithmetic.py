@@ -213,11 +213,9 @@ def _pow_other(g: Tensor, self: Tensor | Scalar, other: Tensor, result: Tensor) 
             if other.dtype.is_complex:
                 return g * 0
             return g * (result * -math.inf).masked_fill(other >= 0, 0)
-        return (
-            g * (result * math.log(self))
-            if not isinstance(self, complex) and self > 0
-            else g * result * other.new_tensor(self).log()
-        )
+        if not isinstance(self, complex) and self > 0:
+            return g * (result * math.log(self))
+        return g * result * other.new_tensor(self).log()
     zero = (self == 0) & (
         ((other.real >= 0) & (other.imag == 0)) if other.dtype.is_complex else other >= 0
     )

@@ -44,11 +44,10 @@ def reduce_at(
     if how == "mean":
         counts = xp.bincount(at, minlength=flat.size)[touched] + include
         sums = flat[touched]
-        flat[touched] = (
-            xp.floor_divide(sums, counts)
-            if flat.dtype.kind in "iu"
-            else sums / counts.astype(flat.dtype)
-        )
+        if flat.dtype.kind in "iu":
+            flat[touched] = xp.floor_divide(sums, counts)
+        else:
+            flat[touched] = sums / counts.astype(flat.dtype)
 
 
 KERNELS = {"sum": "plus", "mean": "plus", "prod": "times", "amax": "most", "amin": "least"}

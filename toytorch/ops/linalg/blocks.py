@@ -22,7 +22,6 @@ from toytorch.ops.shaping.view import unsafe_view, unsafe_viewed
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Kronecker's product: every element of input times the whole of other.
 
-    >>> import toytorch as torch
     >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """

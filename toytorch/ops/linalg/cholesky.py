@@ -96,7 +96,6 @@ def cholesky_ex(
 def linalg_cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """L of A = LLᴴ (or U of A = UᴴU) for positive definite matrices.
 
-    >>> import toytorch as torch
     >>> torch.linalg.cholesky(torch.tensor([[4., 2.], [2., 5.]]))
     tensor([[2., 0.],
             [1., 2.]])

@@ -71,7 +71,6 @@ def det(input: Tensor) -> Tensor:
 def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant of square matrices.
 
-    >>> import toytorch as torch
     >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 3.]]))
     tensor(6.)
     """

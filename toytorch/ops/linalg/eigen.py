@@ -63,7 +63,6 @@ eigh_op: Op = decomposition(
 def eigh(input: Tensor, UPLO: str = "L", *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(eigenvalues, eigenvectors) of Hermitian matrices, of which one triangle is read.
 
-    >>> import toytorch as torch
     >>> torch.linalg.eigh(torch.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([1., 2.])
     """

@@ -256,11 +256,9 @@ def as_product(equation: str, ranks: tuple[int, int]) -> Product | None:
     if not whole:
         return None
     made = Product(labels, out)
-    return (
-        made
-        if made.sums or (made.orders == made.plain and made.last == sorted(made.last))
-        else None
-    )
+    if made.sums or (made.orders == made.plain and made.last == sorted(made.last)):
+        return made
+    return None
 
 
 def on_arrays(equation: str, x: Tensor, y: Tensor) -> Any:

@@ -115,7 +115,6 @@ matrix_exp_op: Op = general(
 def matrix_exp(input: Tensor) -> Tensor:
     """e^A for square matrices, by scaling and squaring.
 
-    >>> import toytorch as torch
     >>> torch.matrix_exp(torch.zeros(2, 2))
     tensor([[1., 0.],
             [0., 1.]])

@@ -165,11 +165,10 @@ def solve_one(ld: Array, pivots: Array, b: Array, hermitian: bool) -> Any:
         d = ld[k : k + step, k : k + step].copy()
         if step == 2:
             d[0, 1] = conj(d[1, 0])
-        b[k : k + step] = (
-            np.linalg.solve(d, b[k : k + step])
-            if step == 2
-            else b[k] / (d[0, 0].real if hermitian else d[0, 0])
-        )
+        if step == 2:
+            b[k : k + step] = np.linalg.solve(d, b[k : k + step])
+        else:
+            b[k : k + step] = b[k] / (d[0, 0].real if hermitian else d[0, 0])
         k += step
     for k, step, p in reversed(blocks):  # back through Lᵀ
         b[k : k + step] -= conj(ld[k + step :, k : k + step]).T @ b[k + step :]

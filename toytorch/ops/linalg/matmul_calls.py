@@ -27,7 +27,6 @@ from toytorch.ops.shaping.in_place import renamed
 def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product of vectors, matrices or batches of matrices.
 
-    >>> import toytorch as torch
     >>> matmul_(torch.eye(2), torch.tensor([3., 4.]))
     tensor([3., 4.])
     """
@@ -218,7 +217,6 @@ def tensordot(
 def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Einstein's summation over named dimensions.
 
-    >>> import toytorch as torch
     >>> einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(3, 1))
     tensor([[3.],
             [3.]])

@@ -64,7 +64,6 @@ def matrix_norm(
 ) -> Tensor:
     """A norm of matrices: "fro" √Σ|a|², "nuc" ΣS, ±2 largest or smallest S, ±1, ±inf sums.
 
-    >>> import toytorch as torch
     >>> torch.linalg.matrix_norm(torch.tensor([[1., -2.], [3., 4.]]), 1)
     tensor(6.)
     """
@@ -113,7 +112,6 @@ def norm(
 ) -> Tensor:
     """A norm of vectors (one dimension) or of matrices (two); without an order √Σ|a|².
 
-    >>> import toytorch as torch
     >>> torch.linalg.norm(torch.tensor([3., 4.]))
     tensor(5.)
     """
@@ -142,7 +140,6 @@ def norm(
 def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number ‖A‖·‖A⁻¹‖; S₀/Sₖ for p=None or 2.
 
-    >>> import toytorch as torch
     >>> torch.linalg.cond(torch.tensor([[4., 0.], [0., 2.]]))
     tensor(2.)
     """
@@ -334,7 +331,6 @@ cdist_op: Op = in_own_type(
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = MODES[0]) -> Tensor:
     """‖x1[i] - x2[j]‖ₚ for all pairs of rows.
 
-    >>> import toytorch as torch
     >>> torch.cdist(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.], [0., 1.]]))
     tensor([[5., 1.]])
     """

@@ -385,7 +385,6 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """Aⁿ by repeated squaring; a negative n takes the inverse first.
 
-    >>> import toytorch as torch
     >>> torch.linalg.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 5)
     tensor([[1., 5.],
             [0., 1.]])

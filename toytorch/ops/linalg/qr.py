@@ -72,7 +72,6 @@ qr_op = decomposition(
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """(Q, R) with A = QR; mode "complete" makes Q square, "r" leaves it out.
 
-    >>> import toytorch as torch
     >>> abs(torch.linalg.qr(torch.tensor([[3.], [4.]])).R)
     tensor([[5.]])
     """

@@ -128,7 +128,6 @@ def solve_ex(
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """X of AX = B, or of XA = B where left=False; LinAlgError where A is singular.
 
-    >>> import toytorch as torch
     >>> torch.linalg.solve(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 2.]))
     tensor([1.0000, 0.5000])
     """
@@ -179,7 +178,6 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices; LinAlgError where there is none.
 
-    >>> import toytorch as torch
     >>> torch.linalg.inv(torch.tensor([[2., 0.], [0., 4.]]))
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])

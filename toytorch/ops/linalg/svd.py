@@ -151,7 +151,6 @@ def svd(
 ) -> Any:
     """(U, S, Vh) with A = U·diag(S)·Vh.
 
-    >>> import toytorch as torch
     >>> torch.linalg.svd(torch.tensor([[3., 0.], [0., -2.]])).S
     tensor([3., 2.])
     """
@@ -308,7 +307,6 @@ def pinv(
 ) -> Tensor:
     """The pseudo-inverse: singular values up to max(atol, rtol·S₀) count as 0.
 
-    >>> import toytorch as torch
     >>> torch.linalg.pinv(torch.tensor([[2., 0.], [0., 0.]]))
     tensor([[0.5000, 0.0000],
             [0.0000, 0.0000]])

@@ -382,17 +382,8 @@ def convolve(
         images, padding = _same(images, weight, stride, dilation)
     elif isinstance(padding, str):
         raise RuntimeError("Invalid padding string: '" + padding + "'")
-    made = convolution.function(
-        images,
-        weight,
-        bias,
-        stride,
-        _sizes(name, padding, n, "padding"),
-        dilation,
-        False,
-        (0,) * n,
-        groups,
-    )
+    window = stride, _sizes(name, padding, n, "padding"), dilation
+    made = convolution.function(images, weight, bias, *window, False, (0,) * n, groups)
     return made.squeeze(0) if single else made
 
 
@@ -449,7 +440,6 @@ def _forward_over(n: int) -> Any:
 
     doc = f"""Convolution of (B, C, {PLACES[n][0]}) with (O, C/groups, {PLACES[n][1]}).
 
-    >>> import toytorch as torch
     >>> torch.conv{n}d(torch.ones(1, 1{", 3" * n}), torch.ones(1, 1{", 2" * n})).shape
     torch.Size([1, 1{", 2" * n}])
     """

@@ -293,7 +293,6 @@ affine_grid_generator: Op = general(
     d_theta=lambda g, size, align_corners: affine_grid_backward.function(g, size, align_corners),
     doc="""The grid that turns, shifts and scales images by matrices (N, n, n + 1).
 
-    >>> import toytorch as torch
     >>> torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 2, 2), True)
     tensor([[[[-1., -1.],
               [ 1., -1.]],

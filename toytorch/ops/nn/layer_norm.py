@@ -212,7 +212,6 @@ def layer_norm(
 ) -> Tensor:
     """(x - mean)·rstd·weight + bias, with statistics over the last dimensions.
 
-    >>> import toytorch as torch
     >>> layer_norm(torch.tensor([1., 3.]), [2])
     tensor([-1.0000,  1.0000])
     """

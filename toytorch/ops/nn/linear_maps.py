@@ -199,11 +199,10 @@ def cubic_weight(d: Any, a: float) -> Any:
 @lru_cache(256)
 def nearest(size: int, out: int, exact: bool, scale: float | None) -> Map:
     """A copy of the nearest input; `exact` measures from the centers."""
-    step = (
-        np.float32(1 / scale)
-        if scale is not None and scale > 0
-        else np.float32(size) / np.float32(max(out, 1))
-    )
+    if scale is not None and scale > 0:
+        step = np.float32(1 / scale)
+    else:
+        step = np.float32(size) / np.float32(max(out, 1))
     x = np.floor((np.arange(out, dtype=np.float32) + np.float32(0.5 if exact else 0)) * step)
     return Map(np.minimum(x.astype(np.int64), size - 1)[:, None], None, size)
 

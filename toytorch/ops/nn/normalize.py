@@ -544,16 +544,8 @@ def instance_norm(
     kind = input.dtype if weight is None else weight.dtype
     if mean is not None and mean.dtype is not kind:  # PyTorch asks this of the mean alone
         mean, var = mean.to(kind), None if var is None else var.to(kind)
-    made = batch_norm(
-        input.reshape([1, batch * channels, *input.shape[2:]]),
-        weight,
-        bias,
-        mean,
-        var,
-        use_input_stats,
-        momentum,
-        eps,
-    )
+    images = input.reshape([1, batch * channels, *input.shape[2:]])
+    made = batch_norm(images, weight, bias, mean, var, use_input_stats, momentum, eps)
     for running, each in ((running_mean, mean), (running_var, var)):
         if use_input_stats and running is not None and each is not None:
             running.detach().copy_(each.view([batch, channels]).mean(0))

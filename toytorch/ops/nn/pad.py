@@ -48,11 +48,10 @@ def _constant_pad(xp: ArrayModule, a: Array, pad: Shape, value: float) -> Any:
     last = a.__class__ is np.ndarray and has_channels_last(a)
     if last:
         shape.append(shape.pop(1))
-    made = (
-        xp.full(tuple(shape), as_element(np, value, a.dtype)[()], a.dtype)
-        if value
-        else xp.zeros(tuple(shape), a.dtype)
-    )
+    if value:
+        made = xp.full(tuple(shape), as_element(np, value, a.dtype)[()], a.dtype)
+    else:
+        made = xp.zeros(tuple(shape), a.dtype)
     made = np.moveaxis(made, -1, 1) if last else made
     assign(made[tuple(into)], a[tuple(source)])
     return made

@@ -313,6 +313,9 @@ def _average_pool(n: int) -> Op:
         sides = tuple(shape[-n:]), window, steps, pad, tuple(g.shape[-n:])
         return means(xp, g, sides, given[4:], back=True)
 
+    def back(g: Tensor, images: Tensor, *how: Any) -> Any:
+        return tied(share.function(g, tuple(images.shape), *how), images)
+
     share = internal(
         f"{name}_backward(Tensor grad_output, int[] shape, int[] kernel_size, int[]? stride, "
         "int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
@@ -332,18 +335,15 @@ def _average_pool(n: int) -> Op:
         forms="out",
         node=f"AvgPool{n}DBackward0",
         d_self=lambda g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
-            tied(
-                share.function(
-                    g,
-                    tuple(self.shape),
-                    kernel_size,
-                    stride,
-                    padding,
-                    ceil_mode,
-                    count_include_pad,
-                    divisor_override,
-                ),
+            back(
+                g,
                 self,
+                kernel_size,
+                stride,
+                padding,
+                ceil_mode,
+                count_include_pad,
+                divisor_override,
             )
         ),
         memory="format" if n == 2 else "rows",

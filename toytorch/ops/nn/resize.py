@@ -214,11 +214,10 @@ def adaptive_sizes(
     of_nothing: bool = False,
 ) -> Sizes:
     """The sizes an adaptive pool makes; None keeps a dimension, `of_nothing` lets all of them be 0."""
-    sizes = (
-        (output_size,) * n
-        if isinstance(output_size, int) or output_size is None
-        else tuple(output_size)
-    )
+    if isinstance(output_size, int) or output_size is None:
+        sizes = (output_size,) * n
+    else:
+        sizes = tuple(output_size)
     if len(sizes) != n:
         raise RuntimeError(f"{name}: output_size must be {n}")
     shape = input.shape

@@ -39,11 +39,10 @@ def padded(xp: ArrayModule, a: Array, pads: Shape, value: int = 0) -> Any:
         return a
     lead = a.shape[:-n]
     sizes = tuple(s + 2 * p for s, p in zip(a.shape[-n:], pads))
-    wide = (
-        xp.zeros((*lead, *sizes), a.dtype)
-        if not value
-        else xp.full((*lead, *sizes), value, a.dtype)
-    )
+    if not value:
+        wide = xp.zeros((*lead, *sizes), a.dtype)
+    else:
+        wide = xp.full((*lead, *sizes), value, a.dtype)
     wide[(..., *(slice(p, p + s) for p, s in zip(pads, a.shape[-n:])))] = a
     return wide
 

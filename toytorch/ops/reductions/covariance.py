@@ -51,7 +51,6 @@ def cov(
 
     fweights counts how often an observation was seen, aweights says how much it matters.
 
-    >>> import toytorch as torch
     >>> torch.cov(torch.tensor([[0., 1., 2.], [2., 1., 0.]]))
     tensor([[ 1., -1.],
             [-1.,  1.]])
@@ -96,7 +95,6 @@ def cov(
 def corrcoef(input: Tensor) -> Tensor:
     """Correlations of variables (rows): the covariance over both standard deviations.
 
-    >>> import toytorch as torch
     >>> torch.corrcoef(torch.tensor([[0., 1., 2.], [2., 1., 0.]]))
     tensor([[ 1., -1.],
             [-1.,  1.]])

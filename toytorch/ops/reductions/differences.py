@@ -37,7 +37,6 @@ def diff(
 ) -> Tensor:
     """The n-th differences x[i+1] - x[i] along a dimension.
 
-    >>> import toytorch as torch
     >>> diff(torch.tensor([1, 4, 9]))
     tensor([3, 5])
     """
@@ -175,7 +174,6 @@ def gradient(
 ) -> tuple[Tensor, ...]:
     """The slopes of a sampled function along each dimension, by central differences.
 
-    >>> import toytorch as torch
     >>> gradient(torch.tensor([1., 4., 9., 16.]))
     (tensor([3., 4., 6., 7.]),)
     """

@@ -225,11 +225,10 @@ def _vector_norm(
     over = axes(dim, a.ndim)
     if (ord < 0 or ord == math.inf) and not all(a.shape[d] for d in over):
         place = next(d for d in over if not a.shape[d])
-        where = (
-            "an empty tensor"
-            if not dim
-            else f"the dimension {place}because this dimension is empty"
-        )
+        if not dim:
+            where = "an empty tensor"
+        else:
+            where = f"the dimension {place}because this dimension is empty"
         raise RuntimeError(
             f"linalg.vector_norm cannot compute the {ord:g} norm on {where} "
             f"{'because' if not dim else 'and'} the operation does not have an identity"

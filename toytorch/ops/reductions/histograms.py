@@ -68,7 +68,6 @@ def histc(
 ) -> Tensor:
     """The number of elements in each of `bins` bins of equal width.
 
-    >>> import toytorch as torch
     >>> histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
@@ -176,7 +175,6 @@ def histogram(
 ) -> Any:
     """The weight of elements in each bin, and the edges of the bins.
 
-    >>> import toytorch as torch
     >>> histogram(torch.tensor([1., 2., 1.]), 2, range=(0., 3.)).hist
     tensor([2., 1.])
     """
@@ -228,7 +226,6 @@ def histogramdd(
 ) -> Any:
     """The weight of points (…, D) in each cell of a grid, and the edges of its bins.
 
-    >>> import toytorch as torch
     >>> histogramdd(torch.tensor([[0., 1.], [1., 0.]]), [2, 2]).hist
     tensor([[0., 1.],
             [1., 0.]])

@@ -71,7 +71,6 @@ def trapezoid(
 ) -> Tensor:
     """∫ y dx along a dimension: Σ (xᵢ₊₁ - xᵢ)(yᵢ + yᵢ₊₁)/2.
 
-    >>> import toytorch as torch
     >>> torch.trapezoid(torch.tensor([1., 2., 4.]))
     tensor(4.5000)
     """
@@ -93,7 +92,6 @@ def cumulative_trapezoid(
 ) -> Tensor:
     """The running integral of y along a dimension.
 
-    >>> import toytorch as torch
     >>> torch.cumulative_trapezoid(torch.tensor([1., 2., 4.]))
     tensor([1.5000, 4.5000])
     """

@@ -71,9 +71,7 @@ def _wide(input: Tensor, dtype: DType | None) -> Any:
 
 def _published(name: str, function: Fn, doc: str) -> Any:
     """A function of `torch.masked` that another one has made."""
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return public(f"masked.{name}", tensor_first=False)(function)
+    return public(f"masked.{name}", tensor_first=False, doc=doc)(function)
 
 
 def _reduction(reduce: Fn) -> Any:
@@ -101,7 +99,6 @@ def sum(
 ) -> Tensor:
     """Σ of the elements that the mask shows.
 
-    >>> import toytorch as torch
     >>> torch.masked.sum(torch.tensor([1., 2., 4.]), mask=torch.tensor([True, False, True]))
     tensor(5.)
     """
@@ -210,11 +207,10 @@ def logaddexp(
 
 def _shown(input: Tensor, dim: Ints | None, keepdim: bool, mask: Tensor | None) -> Any:
     """How many elements the mask shows."""
-    seen = (
-        _bool_mask(input, mask)
-        if mask is not None
-        else input.new_ones(input.shape, dtype=types.bool)
-    )
+    if mask is not None:
+        seen = _bool_mask(input, mask)
+    else:
+        seen = input.new_ones(input.shape, dtype=types.bool)
     return seen.sum(_dims(dim, input.ndim), keepdim)
 
 

@@ -74,9 +74,7 @@ def _variance(name: str, op: Op) -> Any:
     ) -> Tensor:
         return _spread(name, op, input, dim, unbiased, keepdim, correction, out)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = op.doc
-    return public(name, method=name)(function)
+    return public(name, method=name, doc=op.doc)(function)
 
 
 var, std = _variance("var", reduce.var), _variance("std", reduce.std)
@@ -93,9 +91,7 @@ def _with_mean(name: str, op: Op, doc: str) -> Any:
     ) -> tuple[Tensor, Tensor]:
         return tuple(_spread(name, op, input, dim, unbiased, keepdim, correction))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return public(name)(function)
+    return public(name, doc=doc)(function)
 
 
 var_mean = _with_mean("var_mean", reduce.var_mean, "Variance and mean.")
@@ -116,7 +112,6 @@ def nanmean(
 ) -> Tensor:
     """The mean with NaN left out.
 
-    >>> import toytorch as torch
     >>> nanmean(torch.tensor([1., torch.nan, 3.]))
     tensor(2.)
     """

@@ -72,7 +72,6 @@ def nanmedian(
 ) -> Any:
     """The middle number (the lower of two), NaN left out; with a dimension (values, indices).
 
-    >>> import toytorch as torch
     >>> nanmedian(torch.tensor([1., torch.nan, 3., 2.]))
     tensor(2.)
     """
@@ -199,11 +198,10 @@ def _quantile(name: str, skip: bool) -> Any:
             made = made.lerp(above, weight)
         made = made.movedim(-1, 0)  # (q, …)
         if keepdim and input.ndim:
-            made = (
-                made.reshape((flat.numel(), *([1] * input.ndim)))
-                if dim is None
-                else made.unsqueeze(d + 1)
-            )
+            if dim is None:
+                made = made.reshape((flat.numel(), *([1] * input.ndim)))
+            else:
+                made = made.unsqueeze(d + 1)
         elif x.ndim == 0 or dim is None:
             made = made.reshape((flat.numel(),))
         if fractions.ndim == 0:
@@ -213,11 +211,11 @@ def _quantile(name: str, skip: bool) -> Any:
         mixed = interpolation in ("linear", "midpoint")
         return counted(made.clone(), mixed + (3 if fractions.ndim else 1))  # a clone: no view
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The values below which fractions q of the elements lie{', NaN left out' * skip}."
-    )
-    return public(name, method=True)(function)
+    return public(
+        name,
+        method=True,
+        doc=f"The values below which fractions q of the elements lie{', NaN left out' * skip}.",
+    )(function)
 
 
 quantile, nanquantile = _quantile("quantile", False), _quantile("nanquantile", True)

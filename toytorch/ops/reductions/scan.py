@@ -100,11 +100,10 @@ def _cumprod_gradient(g: Tensor, self: Tensor, dim: int, result: Tensor) -> Any:
     ones = self.narrow(dim, 0, 1) * 0 + 1
     for i in range(n):
         before = self.narrow(dim, 0, i).prod(dim, True) if i else ones
-        after = (
-            [before]
-            if i == n - 1
-            else [before, before * self.narrow(dim, i + 1, n - i - 1).cumprod(dim)]
-        )
+        if i == n - 1:
+            after = [before]
+        else:
+            after = [before, before * self.narrow(dim, i + 1, n - i - 1).cumprod(dim)]
         parts.append((g.narrow(dim, i, n - i) * cat(after, dim)).sum(dim, True))
     return cat(parts, dim)
 

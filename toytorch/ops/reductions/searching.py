@@ -43,7 +43,6 @@ def unique(
 ) -> Any:
     """The distinct elements in order, and how to build the input from them.
 
-    >>> import toytorch as torch
     >>> unique(torch.tensor([3, 1, 3]))
     tensor([1, 3])
     """
@@ -62,7 +61,6 @@ def unique_consecutive(
 ) -> Any:
     """The elements (or slices) that differ from the one before, and how to build the input.
 
-    >>> import toytorch as torch
     >>> unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
@@ -199,7 +197,6 @@ def isin(
 ) -> Tensor:
     """Whether each element is one of test_elements.
 
-    >>> import toytorch as torch
     >>> isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
     tensor([False,  True, False])
     """
@@ -285,7 +282,6 @@ def nonzero_static(
 ) -> Tensor:
     """The first `size` places of non-zero elements; rows that are too many hold fill_value.
 
-    >>> import toytorch as torch
     >>> nonzero_static(torch.tensor([0, 5]), size=2)
     tensor([[ 1],
             [-1]])
@@ -309,7 +305,6 @@ def nonzero_static(
 def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]:
     """Places in the flattened tensor as an index for each dimension.
 
-    >>> import toytorch as torch
     >>> unravel_index(torch.tensor([5]), (2, 3))
     (tensor([1]), tensor([2]))
     """

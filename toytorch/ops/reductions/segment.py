@@ -30,7 +30,6 @@ def segment_reduce(
 ) -> Tensor:
     """The sum, mean, max, min or prod of segments, given by their lengths or their bounds.
 
-    >>> import toytorch as torch
     >>> segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
     tensor([3., 3.])
     """

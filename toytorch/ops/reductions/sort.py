@@ -416,11 +416,9 @@ def _bincount(xp: ArrayModule, a: Array, weights: Any, minlength: int) -> Any:
             counts = xp.bincount(a, weights, minlength)
     except ValueError:  # it looks for negative numbers itself
         raise RuntimeError(ONLY_COUNTS) from None
-    return (
-        counts
-        if weights is None
-        else counts.astype(weights.dtype if weights.dtype == np.float32 else np.float64)
-    )
+    if weights is None:
+        return counts
+    return counts.astype(weights.dtype if weights.dtype == np.float32 else np.float64)
 
 
 bincount = in_own_type(

@@ -43,10 +43,13 @@ def _at_least(n: int) -> Any:
             made.append(t)
         return tuple(made) if many else made[0]
 
-    function.__name__ = function.__qualname__ = f"atleast_{n}d"
-    function.__doc__ = f"Tensors with at least {n} dimensions."
     returns = "Tensor[] if tensors is list else Tensor"
-    return public(function.__name__, tensor_first=False, returns=returns)(function)
+    return public(
+        f"atleast_{n}d",
+        tensor_first=False,
+        returns=returns,
+        doc=f"Tensors with at least {n} dimensions.",
+    )(function)
 
 
 atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
@@ -195,7 +198,6 @@ def flipud(input: Tensor) -> Tensor:
 def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
     """The plane of two dimensions turned k times by 90 degrees, from the first to the second.
 
-    >>> import toytorch as torch
     >>> rot90(torch.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
             [1, 3]])
@@ -228,11 +230,10 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    made = (
-        rearrange.diag_embed.function(input, diagonal)
-        if input.ndim == 1
-        else slices.diagonal.function(input, diagonal).clone(memory_format=contiguous_format)
-    )
+    if input.ndim == 1:
+        made = rearrange.diag_embed.function(input, diagonal)
+    else:
+        made = slices.diagonal.function(input, diagonal).clone(memory_format=contiguous_format)
     aten = "diag_embed" if input.ndim == 1 else "diagonal_copy"
     return create.put_out(made, out, same=True, aten=aten, of=(input,))
 
@@ -298,7 +299,6 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, one a row.
 
-    >>> import toytorch as torch
     >>> combinations(torch.tensor([1, 2, 3]))
     tensor([[1, 2],
             [1, 3],
@@ -322,7 +322,6 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements as columns, from the highest down.
 
-    >>> import toytorch as torch
     >>> vander(torch.tensor([1, 2, 3]))
     tensor([[1, 1, 1],
             [4, 2, 1],

@@ -48,9 +48,9 @@ def _tuple_of(op: Op) -> Any:
     def function(input: Tensor, split_size: Ints, dim: int = 0) -> tuple[Tensor, ...]:
         return tuple(op.function(input, split_size, dim))
 
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = op.function.__doc__
-    return public(op.name, method=op.name, words={"split_sizes": "split_size"})(function)
+    return public(
+        op.name, method=op.name, words={"split_sizes": "split_size"}, doc=op.function.__doc__
+    )(function)
 
 
 _tuple_of(unsafe_split)
@@ -61,7 +61,6 @@ _tuple_of(unsafe_split_with_sizes)
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`chunk`, with parts that may be written to one by one.
 
-    >>> import toytorch as torch
     >>> [len(p) for p in unsafe_chunk(torch.zeros(5), 2)]
     [3, 2]
     """
@@ -91,9 +90,7 @@ def _along(name: str, need: int, dim_of: Any, doc: str) -> Any:
                 )
         return tensor_split(input, indices_or_sections, dim)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return public(name, method=True, one_by_one=True, words=PLACES)(function)
+    return public(name, method=True, one_by_one=True, words=PLACES, doc=doc)(function)
 
 
 hsplit = _along(
@@ -114,7 +111,6 @@ def chunk_cat(
 ) -> Tensor:
     """Tensors padded to equal chunks along a dimension, flattened behind it and joined.
 
-    >>> import toytorch as torch
     >>> chunk_cat([torch.ones(3), torch.ones(2)], 0, 2)
     tensor([[1., 1., 1.],
             [1., 0., 1.]])
@@ -147,7 +143,6 @@ def chunk_cat(
 def sum_to_size(self: Tensor, *size: Ints) -> Tensor:
     """Sums over the dimensions that a broadcast from `size` made or stretched.
 
-    >>> import toytorch as torch
     >>> sum_to_size(torch.ones(3, 2), 1, 2)
     tensor([[3., 3.]])
     """

@@ -45,11 +45,10 @@ def _as_strided(
     flat = backend.flat(a)
     flat = flat if flat.dtype == a.dtype else flat.view(a.dtype)
     if storage_offset is None:
-        storage_offset = (
-            (backend.data_ptr(a) - backend.data_ptr(flat)) // a.itemsize
-            if a.size
-            else no_elements.offset(a, flat)
-        )
+        if a.size:
+            storage_offset = (backend.data_ptr(a) - backend.data_ptr(flat)) // a.itemsize
+        else:
+            storage_offset = no_elements.offset(a, flat)
     last = storage_offset + sum((n - 1) * s for n, s in zip(size, stride))
     if 0 not in size and last >= flat.size:
         raise RuntimeError(

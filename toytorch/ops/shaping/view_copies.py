@@ -10,7 +10,7 @@ from toytorch.core.record import refuse_complex
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import need_out, refuse_grad, refuse_leaf
 from toytorch.facts import state
-from toytorch.facts.hints import Array, ArrayModule, DType, Fn, Sizes
+from toytorch.facts.hints import Array, ArrayModule, DType, Fn, Shape, Sizes
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import convert, create, ranges
@@ -153,9 +153,7 @@ def _copying(name: str, show: Fn) -> Any:
             state.set_grad(before)
         return None
 
-    function.__name__ = function.__qualname__ = f"{name}_copy"
-    function.__doc__ = f"`{name}` in fresh memory."
-    return public(function.__name__)(function)
+    return public(f"{name}_copy", doc=f"`{name}` in fresh memory.")(function)
 
 
 for _name, _show in VIEWS.items():
@@ -272,8 +270,10 @@ def _as_strided_scatter(
     return whole
 
 
-def _inside(self_layout: Any, storage_offset: Any) -> int:
-    return 0 if storage_offset is None else int(storage_offset - self_layout[2])
+def _inside(self_layout: Any, size: Shape, stride: Shape, storage_offset: Any) -> tuple[Any, ...]:
+    """Sizes and strides of a tensor, and of a part of it with where that begins."""
+    start = 0 if storage_offset is None else int(storage_offset - self_layout[2])
+    return (*self_layout[:2], tuple(size), tuple(stride), start)
 
 
 as_strided_scatter: Op = in_own_type(
@@ -281,19 +281,10 @@ as_strided_scatter: Op = in_own_type(
     "int? storage_offset=None) -> Tensor",
     _as_strided_scatter,
     d_self=lambda g, self_layout, src_shape, size, stride, storage_offset: g._fill_strided(
-        g.new_zeros(src_shape),
-        self_layout[0],
-        self_layout[1],
-        tuple(size),
-        tuple(stride),
-        _inside(self_layout, storage_offset),
+        g.new_zeros(src_shape), *_inside(self_layout, size, stride, storage_offset)
     ),
     d_src=lambda g, self_layout, size, stride, storage_offset: g._gather_strided(
-        self_layout[0],
-        self_layout[1],
-        tuple(size),
-        tuple(stride),
-        _inside(self_layout, storage_offset),
+        *_inside(self_layout, size, stride, storage_offset)
     ),
     doc="A copy with src written over any layout of its memory.",
     forms="function method",

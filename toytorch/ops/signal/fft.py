@@ -306,9 +306,7 @@ def _along_one(name: str, transform: Any, doc: str, out_is_complex: bool) -> Any
             need_kind(out, out_is_complex, name)
         return into(out, transform(input, n, dim, norm), name)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return public(f"fft.{name}")(function)
+    return public(f"fft.{name}", doc=doc)(function)
 
 
 fft = _along_one(
@@ -316,7 +314,6 @@ fft = _along_one(
     functools.partial(_c2c_one, forward=True),
     """Fourier transform along a dimension, cut off or filled with zeros to n places.
 
-    >>> import toytorch as torch
     >>> torch.fft.fft(torch.tensor([1., 0., 0., 0.])).real
     tensor([1., 1., 1., 1.])
     """,
@@ -333,7 +330,6 @@ rfft = _along_one(
     functools.partial(_r2c_one, "rfft", forward=True),
     """The first half, n//2 + 1 places, of the transform of a real signal.
 
-    >>> import toytorch as torch
     >>> torch.fft.rfft(torch.ones(4)).real
     tensor([4., 0., 0.])
     """,

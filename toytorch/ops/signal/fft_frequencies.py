@@ -34,11 +34,10 @@ def _frequencies(
         raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: [{bad}]")
     if asked is not None and asked.is_complex:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{asked.legacy}'")
-    k = (
-        np.arange(count)
-        if half
-        else np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
-    )
+    if half:
+        k = np.arange(count)
+    else:
+        k = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     kind = asked or types.get_default_dtype()
     with np.errstate(all="ignore"):  # the numbers and their step are of the type, as in PyTorch
         step = np.float64(1) / np.float64(n * d)
@@ -63,11 +62,11 @@ def _frequencies_of(transform: str, half: bool, example: str = "") -> Any:
         made = _frequencies(n, d, half, dtype, device, requires_grad, out)
         return placed(made, out, f"fft_{name}")
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The frequencies of the places of `{transform}`, for samples d apart.{example}"
-    )
-    return public(f"fft.{name}", tensor_first=False)(function)
+    return public(
+        f"fft.{name}",
+        tensor_first=False,
+        doc=f"The frequencies of the places of `{transform}`, for samples d apart.{example}",
+    )(function)
 
 
 fftfreq = _frequencies_of(

@@ -112,7 +112,6 @@ def stft(
 ) -> Tensor:
     """X[f, t] = Σₖ window[k]·x[t·hop + k]·e^{-2πi·fk/n}: frequencies over time.
 
-    >>> import toytorch as torch
     >>> torch.stft(torch.ones(8), 4, window=torch.ones(4), return_complex=True).shape
     torch.Size([3, 9])
     """

@@ -82,9 +82,7 @@ def _window(checked: str = "") -> Callable[[Callable[..., Array]], Any]:
         own = list(inspect.signature(values).parameters.values())[2:]
         made: Any = window
         made.__signature__ = inspect.Signature([shared[0], *own, *shared[1:]])
-        made.__name__ = made.__qualname__ = name
-        made.__doc__ = values.__doc__
-        return public(f"signal.windows.{name}", tensor_first=False)(made)
+        return public(f"signal.windows.{name}", tensor_first=False, doc=values.__doc__)(made)
 
     return make
 
@@ -226,9 +224,7 @@ def _older_window(name: str, values: Any, doc: str) -> Any:
     ) -> Tensor:
         return _older(name, values, dtype, device, requires_grad, window_length, periodic)
 
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = doc
-    return public(name, tensor_first=False)(window)
+    return public(name, tensor_first=False, doc=doc)(window)
 
 
 hann_window = _older_window("hann_window", lambda x: cosines(x, (0.5, 0.5)), "(1 - cos 2πx)/2.")

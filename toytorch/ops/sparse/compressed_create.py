@@ -9,6 +9,7 @@ import numpy as np
 from toytorch.backends.compressed import BY_ROWS, IN_BLOCKS, NAMES
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
+from toytorch.facts.composed import called
 from toytorch.facts.device import layout as layout_class
 from toytorch.facts.device import (
     layout_name,
@@ -44,7 +45,6 @@ def sparse_compressed_tensor(
     The entries of line k are those from `compressed_indices[k]` to `compressed_indices[k + 1]`;
     `plain_indices` says where in the line each is. Like `torch.sparse_compressed_tensor`.
 
-    >>> import toytorch as torch
     >>> sparse_compressed_tensor([0, 1, 3], [1, 0, 1], [5., 6., 7.], layout=torch.sparse_csr).to_dense()
     tensor([[0., 5.],
             [6., 7.]])
@@ -244,9 +244,7 @@ def _special(name: str, kind: layout_class, doc: str) -> Any:
             raise RuntimeError(f"{name} makes tensors of the layout {kind}")
         return sparse_compressed_tensor(ends, places, values, size, layout=kind, **more)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
+    return called(name, doc, function)
 
 
 sparse_csr_tensor = _special(

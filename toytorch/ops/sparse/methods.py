@@ -8,6 +8,7 @@ from toytorch.backends import sparse as arrays
 from toytorch.backends.sparse import SparseArray, unsupported, xp_of
 from toytorch.core.inplace import bump
 from toytorch.core.tensor import Tensor, wrap
+from toytorch.facts.composed import called
 from toytorch.facts.device import (
     layout_name,
     sparse_bsc,
@@ -91,34 +92,23 @@ def _size(value: object, name: str) -> Sizes:
     return tuple(value)
 
 
-def crow_indices(self: Tensor) -> Tensor:
-    """Where the entries of each row (of blocks) end."""
-    return _part(self, "crow_indices", "row")
+def _part(name: str, line: str, doc: str) -> Any:
+    def part(self: Tensor) -> Tensor:
+        a = self._array
+        if not self._compressed or a.by_rows != (line == "row"):
+            raise RuntimeError(
+                f"{name} expected sparse {line} compressed tensor layout but got "
+                f"{layout_name(self.layout)}"
+            )
+        return wrap(a.ends if name in ("crow_indices", "ccol_indices") else a.places)
+
+    return called(name, doc, part)
 
 
-def col_indices(self: Tensor) -> Tensor:
-    """The column of each entry, row by row."""
-    return _part(self, "col_indices", "row")
-
-
-def ccol_indices(self: Tensor) -> Tensor:
-    """Where the entries of each column (of blocks) end."""
-    return _part(self, "ccol_indices", "column")
-
-
-def row_indices(self: Tensor) -> Tensor:
-    """The row of each entry, column by column."""
-    return _part(self, "row_indices", "column")
-
-
-def _part(self: Tensor, name: str, line: str) -> Tensor:
-    a = self._array
-    if not self._compressed or a.by_rows != (line == "row"):
-        raise RuntimeError(
-            f"{name} expected sparse {line} compressed tensor layout but got "
-            f"{layout_name(self.layout)}"
-        )
-    return wrap(a.ends if name in ("crow_indices", "ccol_indices") else a.places)
+crow_indices = _part("crow_indices", "row", "Where the entries of each row (of blocks) end.")
+col_indices = _part("col_indices", "row", "The column of each entry, row by row.")
+ccol_indices = _part("ccol_indices", "column", "Where the entries of each column (of blocks) end.")
+row_indices = _part("row_indices", "column", "The row of each entry, column by column.")
 
 
 def _need(self: Tensor, name: str, kind: str = "sparse coordinate tensor") -> SparseArray:

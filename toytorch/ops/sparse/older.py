@@ -35,7 +35,6 @@ def sspaddmm(
 
     RuntimeError for tensors that are not sparse. Like `torch.sspaddmm`.
 
-    >>> import toytorch as torch
     >>> a = torch.eye(2).to_sparse()
     >>> torch.sspaddmm(a, a, torch.ones(2, 2)).to_dense()
     tensor([[2., 1.],
@@ -58,7 +57,6 @@ def sspaddmm(
 def smm(input: Tensor, mat2: Tensor) -> Any:
     """The sparse product of a sparse matrix and a dense one. Like `torch.smm`.
 
-    >>> import toytorch as torch
     >>> torch.smm(torch.eye(2).to_sparse(), torch.ones(2, 2)).to_dense()
     tensor([[1., 1.],
             [1., 1.]])
@@ -79,7 +77,6 @@ def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Any:
 
     NotImplementedError for dense tensors. Like `torch.hspmm`.
 
-    >>> import toytorch as torch
     >>> torch.hspmm(torch.eye(2).to_sparse(), torch.ones(2, 2)).to_dense()
     tensor([[1., 1.],
             [1., 1.]])
@@ -104,7 +101,6 @@ def native_norm(
     """The norm of a sparse tensor's entries; NotImplementedError for dense ones. Its second form
     takes all five arguments.
 
-    >>> import toytorch as torch
     >>> torch.native_norm(torch.eye(4).to_sparse())
     tensor(2.)
     """

@@ -53,7 +53,6 @@ class _Several(LRScheduler):
 class SequentialLR(_Several):
     """One schedule up to the first milestone, the next up to the second, and so on.
 
-    >>> import toytorch as torch
     >>> from toytorch.optim.lr_scheduler import ConstantLR, ExponentialLR
     >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
     >>> parts = [ConstantLR(optimizer, 0.1), ExponentialLR(optimizer, 0.5)]

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 class LambdaLR(ByFunction):
     """base_lr·f(epoch).
 
-    >>> import toytorch as torch
     >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
     >>> schedule = LambdaLR(optimizer, lambda epoch: 0.5 ** epoch)
     >>> optimizer.step(); schedule.step(); schedule.get_last_lr()

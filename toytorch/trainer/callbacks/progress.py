@@ -115,16 +115,6 @@ class ProgressBar(Callback):
             self._show(trainer.progress_bar_metrics)
         self._close()
 
-    def on_train_end(self, trainer: Trainer, module: TrainerModule) -> None:
-        """Closes the bar of an epoch that was not finished."""
-        self._close()
-
-    def on_exception(
-        self, trainer: Trainer, module: TrainerModule, exception: BaseException
-    ) -> None:
-        """Leaves the line before the error is shown."""
-        self._close()
-
     def on_test_start(self, trainer: Trainer, module: TrainerModule) -> None:
         """A bar without a total: the loader is not known here."""
         self._open(None, "Test")
@@ -132,10 +122,6 @@ class ProgressBar(Callback):
     def on_test_batch_end(self, trainer: Trainer, module: TrainerModule, *args: object) -> None:
         """One batch further."""
         self._advance(trainer.results.for_bar())
-
-    def on_test_end(self, trainer: Trainer, module: TrainerModule) -> None:
-        """Done."""
-        self._close()
 
     def on_predict_start(self, trainer: Trainer, module: TrainerModule) -> None:
         """A bar without a total."""
@@ -145,6 +131,10 @@ class ProgressBar(Callback):
         """One batch further."""
         self._advance({})
 
-    def on_predict_end(self, trainer: Trainer, module: TrainerModule) -> None:
-        """Done."""
+    def _end(
+        self, trainer: Trainer, module: TrainerModule, exception: BaseException | None = None
+    ) -> None:
+        """Done; the bar of an epoch that was not finished is closed before an error is shown."""
         self._close()
+
+    on_train_end = on_test_end = on_predict_end = on_exception = _end

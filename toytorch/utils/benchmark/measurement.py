@@ -199,11 +199,10 @@ class Measurement:
         used = f"{self.num_threads} thread" + "s" * (self.num_threads != 1)
         lines += [f"  {count} measurement{'s' * several}, {runs} {used}"]
         if self.has_warnings:
-            why = (
-                "This could indicate system fluctuation."
-                if self.meets_confidence(VERY_NOISY)
-                else "This suggests significant environmental influence."
-            )
+            if self.meets_confidence(VERY_NOISY):
+                why = "This could indicate system fluctuation."
+            else:
+                why = "This suggests significant environmental influence."
             lines += [
                 f"  WARNING: Interquartile range is {self.iqr / self.median * 100:.1f}% of "
                 f"the median measurement.\n           {why}"

@@ -60,7 +60,6 @@ class DataLoader:
     With `num_workers`, that many processes fetch batches ahead, in order, and hand them over in
     shared memory. They end with the iterator, or with the loader if `persistent_workers`.
 
-    >>> import toytorch as torch
     >>> data = torch.utils.data.TensorDataset(torch.arange(5))
     >>> [batch.tolist() for batch, in DataLoader(data, batch_size=2)]
     [[0, 1], [2, 3], [4]]
@@ -97,11 +96,10 @@ class DataLoader:
         self.pin_memory, self.batch_size, self.drop_last = pin_memory, batch_size, drop_last
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
         if sampler is None and not self._stream:
-            sampler = (
-                RandomSampler(dataset, generator=generator)
-                if shuffle
-                else SequentialSampler(dataset)
-            )
+            if shuffle:
+                sampler = RandomSampler(dataset, generator=generator)
+            else:
+                sampler = SequentialSampler(dataset)
         if batch_size is not None and batch_sampler is None and not self._stream:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.sampler, self.batch_sampler = sampler, batch_sampler

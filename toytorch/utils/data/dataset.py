@@ -60,7 +60,6 @@ class ChainDataset(IterableDataset):
 class TensorDataset(Dataset):
     """Tensors cut along their first dimension.
 
-    >>> import toytorch as torch
     >>> data = TensorDataset(torch.arange(4), torch.zeros(4))
     >>> len(data), data[2]
     (4, (tensor(2), tensor(0.)))

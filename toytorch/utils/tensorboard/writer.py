@@ -197,20 +197,11 @@ class SummaryWriter:
         """Adds a histogram that was counted elsewhere; bucket_limits are the upper ones."""
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
-        self._add(
-            summaries.histogram_of(
-                tag,
-                min=min,
-                max=max,
-                num=num,
-                sum=sum,
-                sum_squares=sum_squares,
-                bucket_limit=bucket_limits,
-                bucket=bucket_counts,
-            ),
-            global_step,
-            walltime,
+        more: Any = {"sum_squares": sum_squares, "bucket": bucket_counts}
+        made = summaries.histogram_of(
+            tag, min=min, max=max, num=num, sum=sum, bucket_limit=bucket_limits, **more
         )
+        self._add(made, global_step, walltime)
 
     def add_pr_curve(
         self,
@@ -244,17 +235,11 @@ class SummaryWriter:
         walltime: float | None = None,
     ) -> None:
         """Adds such a curve that was counted elsewhere."""
-        rows = [
-            images.make_np(a)
-            for a in (
-                true_positive_counts,
-                false_positive_counts,
-                true_negative_counts,
-                false_negative_counts,
-                precision,
-                recall,
-            )
-        ]
+        positive, negative = (
+            (true_positive_counts, false_positive_counts),
+            (true_negative_counts, false_negative_counts),
+        )
+        rows = [images.make_np(a) for a in (*positive, *negative, precision, recall)]
         self._add(summaries.curve(tag, rows, num_thresholds), global_step, walltime)
 
     def add_hparams(

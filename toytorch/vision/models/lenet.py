@@ -21,7 +21,6 @@ class LeNet(nn.Module):
     *Gradient-Based Learning Applied to Document Recognition* (1998), with ReLU and maxima in place
     of tanh and means. Raises ValueError for pictures so small that nothing is left of them.
 
-    >>> import toytorch as torch
     >>> LeNet(size=8)(torch.zeros(2, 1, 8, 8)).shape
     torch.Size([2, 10])
     """

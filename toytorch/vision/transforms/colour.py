@@ -50,7 +50,6 @@ def rgb_to_grayscale(img: Tensor, num_output_channels: int = 1) -> Tensor:
 def adjust_brightness(img: Tensor, brightness_factor: float) -> Tensor:
     """factor·x: 0 is black, 1 the picture.
 
-    >>> import toytorch as torch
     >>> adjust_brightness(torch.tensor([[[0.2, 0.8]]]), 2.)
     tensor([[[0.4000, 1.0000]]])
     """

@@ -77,7 +77,6 @@ def pil_to_tensor(pic: Tensor | Array) -> Tensor:
 def to_tensor(pic: Tensor | Array) -> Tensor:
     """A picture (H, W, C) as a tensor (C, H, W); uint8 0..255 becomes float 0..1.
 
-    >>> import numpy as np
     >>> to_tensor(np.array([[[0], [255]]], dtype=np.uint8))
     tensor([[[0., 1.]]])
     """
@@ -88,7 +87,6 @@ def to_tensor(pic: Tensor | Array) -> Tensor:
 def convert_image_dtype(image: Tensor, dtype: DType = float32) -> Tensor:
     """The values in another type, scaled: floats span 0..1, integers 0 to their largest.
 
-    >>> import toytorch as torch
     >>> convert_image_dtype(torch.tensor([[0, 51, 255]], dtype=torch.uint8))
     tensor([[0.0000, 0.2000, 1.0000]])
     """
@@ -120,7 +118,6 @@ def _largest(dtype: DType) -> int:
 def normalize(tensor: Tensor, mean: object, std: object, inplace: bool = False) -> Tensor:
     """(x - mean) / std, channel by channel.
 
-    >>> import toytorch as torch
     >>> normalize(torch.tensor([[[0., 1.]]]), [0.5], [0.5])
     tensor([[[-1.,  1.]]])
     """
@@ -170,7 +167,6 @@ def resize(
 ) -> Tensor:
     """The picture in another size: [h, w], or a number for the shorter side.
 
-    >>> import toytorch as torch
     >>> resize(torch.zeros(3, 8, 12), 4).shape
     torch.Size([3, 4, 6])
     """
@@ -255,11 +251,10 @@ def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Tensor:
 
 def center_crop(img: Tensor, output_size: Ints) -> Tensor:
     """The middle of a picture, with a border of zeros where the picture is smaller."""
-    height, width = (
-        [output_size] * 2
-        if isinstance(output_size, int)
-        else (list(output_size) * (3 - len(output_size)))
-    )
+    if isinstance(output_size, int):
+        height, width = [output_size] * 2
+    else:
+        height, width = list(output_size) * (3 - len(output_size))
     _, h, w = get_dimensions(img)
     if width > w or height > h:
         across, down = max(width - w, 0), max(height - h, 0)

@@ -244,14 +244,8 @@ class RandomRotation(Module):
         return uniform(degrees[0], degrees[1])
 
     def forward(self, img: Tensor) -> Tensor:
-        return F.rotate(
-            img,
-            self.get_params(self.degrees),
-            self.interpolation,
-            self.expand,
-            self.center,
-            self.fill,
-        )
+        angle = self.get_params(self.degrees)
+        return F.rotate(img, angle, self.interpolation, self.expand, self.center, self.fill)
 
     def __repr__(self) -> str:
         center = "" if self.center is None else f", center={self.center}"

@@ -190,11 +190,10 @@ class RandomErasing(Module):
             h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
             if not (h < height and w < width):
                 continue
-            filling = (
-                randn(channels, h, w).to(img.dtype)
-                if value is None
-                else tensor(value, dtype=img.dtype)[:, None, None]
-            )
+            if value is None:
+                filling = randn(channels, h, w).to(img.dtype)
+            else:
+                filling = tensor(value, dtype=img.dtype)[:, None, None]
             top = int(randint(0, height - h + 1, (1,)).item())
             left = int(randint(0, width - w + 1, (1,)).item())
             return top, left, h, w, filling

@@ -138,7 +138,6 @@ def rotate(
 
     With `expand` the result is as large as all of the turned picture needs.
 
-    >>> import toytorch as torch
     >>> rotate(torch.tensor([[[1., 2.], [3., 4.]]]), 90)
     tensor([[[2., 4.],
              [1., 3.]]])

@@ -267,7 +267,6 @@ def backward_steps(
     and whatever backward raises. PyTorch has no counterpart.
 
     Example:
-        >>> import toytorch as torch
         >>> x = torch.tensor(3.0, requires_grad=True)
         >>> steps = backward_steps(x * x, params={"x": x})
         >>> steps

@@ -229,11 +229,10 @@ def _captions(
         ]
         got = ", ".join(step.received)
         if len(came) > 1:
-            got = (
-                f"{' + '.join(came)} = {got}"
-                if "norm" not in got
-                else f"{got}, a sum of {len(came)}"
-            )
+            if "norm" not in got:
+                got = f"{' + '.join(came)} = {got}"
+            else:
+                got = f"{got}, a sum of {len(came)}"
         if step.new:
             who = "A leaf" if name == "leaf" else f"Leaf {name}"
             said.append(f"{who} receives {got} and its .grad goes from {step.old} to {step.new}")

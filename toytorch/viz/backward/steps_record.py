@@ -137,7 +137,6 @@ def brief(tensor: Tensor) -> str:
     """Return a gradient in a few characters: its values if they are few, else shape and norm.
 
     Example:
-        >>> import toytorch as torch
         >>> brief(torch.tensor([1.0, 2.0])), brief(torch.ones(4, 25))
         ('[1., 2.]', '(4, 25) norm 10.')
     """

@@ -29,7 +29,6 @@ def passes(f: object, *inputs: object) -> PassSteps:
     change nothing are left out. `f` is a function or a module, compiled or not. Constants stand
     where they are used.
 
-    >>> import toytorch as torch
     >>> steps = passes(lambda x: -(-x) * 2, torch.ones(3))
     >>> [caption.partition(":")[0] for caption in steps.captions][-1]
     'simplify_algebra (forward and backward together)'

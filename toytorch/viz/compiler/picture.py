@@ -29,7 +29,6 @@ def ir(graph: object, *inputs: object, limit: int = 120) -> Picture:
     operation that writes to memory is red. Constants stand in the boxes that use them. Of graphs of
     more than `limit` nodes the first ones are drawn, and the picture says so.
 
-    >>> import toytorch as torch
     >>> f = torch.jit.trace(lambda x, y: torch.tanh(x * y), (torch.ones(2), torch.ones(2)))
     >>> ir(f.graph)
     <graph: 2 inputs, 2 operations (mul, tanh), 1 output>

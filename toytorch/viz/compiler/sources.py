@@ -53,7 +53,6 @@ def kernel_sources(f: object, *inputs: object) -> KernelSources:
     Where llvmlite is not installed there is no LLVM. Raises RuntimeError for a function that runs
     node by node, or that nothing is fused in.
 
-    >>> import toytorch as torch
     >>> kernel_sources(lambda x: (x * 2).tanh(), torch.ones(1000))
     <1 kernel: forward: mul, tanh>
     """

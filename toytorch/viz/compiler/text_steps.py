@@ -73,7 +73,6 @@ def trace_steps(f: Fn, *inputs: object) -> TextSteps:
 
     Lines of which the graph has nothing are never marked: they ran, and the tracer saw no operation.
 
-    >>> import toytorch as torch
     >>> def double(x):
     ...     y = x * 2
     ...     return y.tanh()
@@ -120,7 +119,6 @@ def run_steps(graph: Any, *inputs: Any) -> TextSteps:
     `graph` is a Graph, or a compiled function. Blocks of branches and loops are stepped through as
     often as they run.
 
-    >>> import toytorch as torch
     >>> f = torch.jit.trace(lambda x: (x * 2).tanh(), torch.ones(1))
     >>> run_steps(f, torch.zeros(1)).captions[1]
     'mul gives 0.'

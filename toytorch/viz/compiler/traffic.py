@@ -34,7 +34,6 @@ def traffic(f: object, *inputs: object) -> Picture:
     A tensor counts when it is read and when it is written; views count nothing, and what stays
     inside a kernel does not either. Forward and backward pass stand below each other.
 
-    >>> import toytorch as torch
     >>> traffic(lambda x: (x * 2).tanh() + 1, torch.ones(1000))
     <bytes moved: forward 24.0 kB op by op, 8.0 kB compiled>
     """

@@ -23,7 +23,6 @@ def race(launch: Launch, number: int = 0) -> Picture:
     reads or writes which element there, and what is missing between the two. Raises ValueError if
     the launch has no race of that number.
 
-    >>> import numpy as np
     >>> from toytorch.cuda import kernel
     >>> k = kernel('''
     ... extern "C" __global__ void reverse(float* x) {

@@ -72,7 +72,6 @@ def timeline(
     writes a file for ui.perfetto.dev. Raises ValueError if nothing was recorded in that time, and
     TypeError for what is neither.
 
-    >>> import toytorch as torch
     >>> with torch.profiler.profile() as prof:
     ...     y = torch.ones(3).exp().sum()
     >>> timeline(prof)

@@ -56,7 +56,6 @@ def autograd_graph(
     of the torchviz package.
 
     Example:
-        >>> import toytorch as torch
         >>> x = torch.tensor(3.0, requires_grad=True)
         >>> autograd_graph((x * x).sin(), params={"x": x})
         <autograd graph: 1 result, 2 nodes (MulBackward0, SinBackward0), 1 leaf (x)>

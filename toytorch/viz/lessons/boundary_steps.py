@@ -37,7 +37,6 @@ def boundary_steps(
     was trained on, `unseen` other such (points, labels). `snapshots` are copies of the model under
     the names of their moments, functions from points (n, 2) to scores (n, classes).
 
-    >>> import toytorch as torch
     >>> points, labels = torch.tensor([[-1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1])
     >>> net = torch.nn.Linear(2, 2)
     >>> steps = boundary_steps(points, labels, {"start": net, "end": net}, unseen=(points, labels))

@@ -33,7 +33,6 @@ def kernel_steps(launch: Launch) -> KernelSteps:
     right its shared memory. What was written since the barrier before is marked, and memory that
     holds nothing yet is empty. ValueError for a kernel without shared memory.
 
-    >>> import numpy as np
     >>> from toytorch.cuda import kernel
     >>> k = kernel('''
     ... extern "C" __global__ void reverse(float* x) {

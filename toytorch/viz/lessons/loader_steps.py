@@ -121,11 +121,10 @@ def run(
     pool = Clocked(fetch, workers)
     indices = iter(range(len(fetch)))
     pretended: Any = pool
-    delivered = (
-        batches(pretended, indices, ahead, 0.0, False, in_order)
-        if deliver is None
-        else deliver(pool, indices, ahead)
-    )
+    if deliver is None:
+        delivered = batches(pretended, indices, ahead, 0.0, False, in_order)
+    else:
+        delivered = deliver(pool, indices, ahead)
     for batch in delivered:
         job = next(job for job in pool.jobs if job.batch == batch)
         job.given = pool.now

@@ -36,7 +36,6 @@ def signal(
     class, or a tuple of classes, of the layers to look at; without it, all that have no children.
     Raises ValueError if there are none.
 
-    >>> import toytorch as torch
     >>> from toytorch import nn
     >>> net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU())
     >>> signal({"plain": net}, torch.ones(4, 8), kind=nn.ReLU)

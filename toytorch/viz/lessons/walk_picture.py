@@ -57,7 +57,6 @@ def walks(
     `noise` is the deviation of what is added to every gradient, the same for all walkers, as a
     small batch would. Raises ValueError if there is nobody to walk.
 
-    >>> import toytorch as torch
     >>> steps = walks(lambda x, y: x * x + 4 * y * y,
     ...               {"SGD": lambda p: torch.optim.SGD(p, lr=0.1)}, (1.5, 1.0), steps=3)
     >>> steps

@@ -24,7 +24,6 @@ def contents(state: Mapping[str, Any], *, depth: int = 2, title: str = "") -> Pi
     `state` is a dictionary as `torch.save` takes it; below `depth` levels everything is added up.
     Memory that two entries share is counted in both.
 
-    >>> import toytorch as torch
     >>> contents({"model": {"weight": torch.zeros(100)}, "epoch": 3})
     contents: 2 entries, 1 tensor, 400 B
     """

@@ -47,7 +47,6 @@ def storage(*tensors: object, **named: object) -> Picture:
     Raises TypeError where there is nothing to draw or an argument is no strided tensor.
 
     Example:
-        >>> import toytorch as torch
         >>> x = torch.arange(6).reshape(2, 3)
         >>> storage(x=x, t=x.t())
         <storage: 6 cells of int64; x (2, 3) stride (3, 1) offset 0; ...>
