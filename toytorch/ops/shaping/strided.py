@@ -14,7 +14,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.ops import batching
-from toytorch.ops.define import general, view
+from toytorch.ops.define import general, on_tensors, view
 
 
 def refuse_endless(size: Shape) -> None:
@@ -69,7 +69,16 @@ def _as_strided_gradient(
 ) -> Any:
     shape, strides, at = self_layout
     offset = 0 if storage_offset is None else storage_offset - at
-    return g._scatter_strided(shape, strides, tuple(size), tuple(stride), offset)
+    return scattered(g, shape, strides, tuple(size), tuple(stride), offset)
+
+
+def scattered(g: Tensor, owner: Any, *geometry: Any) -> Tensor:
+    """A view's gradient put where the view lies in its base; of nothing PyTorch gives zeros that
+    have no history."""
+    return g.new_zeros(owner) if 0 in (*g.shape, *owner) else g._scatter_strided(owner, *geometry)
+
+
+on_tensors(_strided_gradient=scattered)
 
 
 as_strided = view(
