@@ -56,6 +56,15 @@ PROGRAMS = {
         f1 = traced(f1, (torch.ones(2, 1),))
         a = f1(i)
     """,
+    "places to write to of the older LU, and of other types than a solution's": """
+        x = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+        i, j = torch.zeros(0, dtype=torch.int32), torch.zeros((), dtype=torch.int64)
+        a = torch.lu(x, out=(torch.ones(3, dtype=torch.float64), i))
+        b = torch.lu(x, True, True, [torch.zeros(0), i, j])
+        c = torch.lu(x, get_infos=True, out=(torch.zeros(0), i))
+        d = torch.linalg.solve_ex(x, x, out=(torch.zeros(0), j))
+        e = torch.linalg.solve_ex(x, x, out=(torch.zeros(0, dtype=torch.float64), i))
+    """,
     "parts of what a trace does not return are no views of each other": """
         def f1(x0):
             y1 = x0 * 2
