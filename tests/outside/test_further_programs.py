@@ -26,6 +26,14 @@ PROGRAMS = {
         h = torch.floor_divide(a[0, :2], torch.ones(2), out=w)
         g = torch.autograd.grad(w, [a], torch.ones_like(w), allow_unused=True)
         g = torch.autograd.grad(w, [w], torch.ones_like(w), allow_unused=True)
+        y = torch.ones(2) // a[0, :2]
+        y.sum().backward(inputs=[y])
+    """,
+    "gradients of views by strides lie as the leaf does, gaps and all": """
+        a = torch.ones(3, 6)[:, ::2].requires_grad_()
+        g = torch.autograd.grad(a.as_strided((2, 3), (1, 1), 1).abs().sum(), a)
+        b = torch.ones(3, 1).expand(3, 2).detach().requires_grad_()
+        g = torch.autograd.grad(b.as_strided((2, 2), (1, 0)).abs().sum(), b)
     """,
     "the gradient of a view of nothing has no history": """
         a = torch.zeros(1, 0, 3)

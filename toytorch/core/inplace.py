@@ -31,7 +31,14 @@ from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Array, Fn, Sizes
-from toytorch.facts.node import SAVED_TWICE, Node, Refusal, node_of, sequence
+from toytorch.facts.node import (
+    SAVED_TWICE,
+    Node,
+    Refusal,
+    lacks_derivative,
+    node_of,
+    sequence,
+)
 from toytorch.loops.runtime.jit import address_of
 
 
@@ -462,7 +469,7 @@ class CopySlices(Node):
             else (owner if owner._requires_grad else None)
         )
         others = inner.edges
-        if inner.__class__.__name__ == "NotImplemented":  # PyTorch gives it those that are wanted,
+        if lacks_derivative(inner):  # PyTorch gives it those that are wanted,
             others = tuple(e for e in others if e is not None)  # of which the base hides the first
         self.edges = (before, *others[1:])
         self.seq, self.saved, self.versions = next(sequence), None, ()

@@ -140,14 +140,9 @@ def _scatter_strided(
     total = xp.zeros(memory.size, g.dtype)
     base.at(xp, "add", total, part.reshape(-1), g.reshape(-1))
     counts = xp.bincount(places.reshape(-1), minlength=memory.size)
-    result = total[places.reshape(-1)]
-    shared = counts[places.reshape(-1)]
-    made = (result if (shared == 1).all() else result / shared.astype(g.dtype)).reshape(owner)
-    step = made.itemsize
-    wanted = tuple(s * step for s in owner_strides)
-    if made.__class__ is np.ndarray and made.size and is_dense(tuple(owner), wanted, step):
-        return with_layout(made, wanted)  # as the base lies
-    return made
+    if (counts > 1).any():
+        total /= xp.maximum(counts, 1).astype(total.real.dtype)
+    return base.of_array(total).as_strided(total, owner, owner_strides, max(0, -offset))
 
 
 def _fill_strided(xp: ArrayModule, g: Array, part: Array, *geometry: Any) -> Any:
