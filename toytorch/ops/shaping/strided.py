@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends import base, no_elements
-from toytorch.core.memory_order import is_dense, with_layout
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
