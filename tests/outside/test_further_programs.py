@@ -29,6 +29,18 @@ PROGRAMS = {
         y = torch.ones(2) // a[0, :2]
         y.sum().backward(inputs=[y])
     """,
+    "histograms of halves round each step as they do": """
+        x = torch.arange(40.0).sin() * 3
+        a = torch.histc(x.half(), 93), torch.histc(x.bfloat16(), 93), torch.histc(x, 93)
+        b = torch.histc(x.half(), 50, -1, 1.3), torch.histc(x.bfloat16(), 50, -1, 1.3)
+    """,
+    "copies of views count writes to what they refuse, or give a shape, as PyTorch does": """
+        x, o = torch.ones(2, 3), torch.zeros(3, 3, dtype=torch.float64)
+        a = torch.view_copy(x, (1, -1), out=o)
+        a = torch.diagonal_copy(x, out=o)
+        p, q = torch.zeros(0), torch.zeros(0)
+        a = torch.unbind_copy(x, out=[p, q])
+    """,
     "gradients of views by strides lie as the leaf does, gaps and all": """
         a = torch.ones(3, 6)[:, ::2].requires_grad_()
         g = torch.autograd.grad(a.as_strided((2, 3), (1, 1), 1).abs().sum(), a)
