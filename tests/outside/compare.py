@@ -313,6 +313,13 @@ class Comparer:
             if isinstance(d["version"], int) and isinstance(before, int):
                 d["version"] -= before
 
+    def counts_otherwise(self, name: str) -> bool:
+        """Whether a variable's count of writes is not compared as it is: it was written to in a
+        function, or began otherwise (`count_from_here`)."""
+        return name in self.written_inside or any(
+            path == name and a != b for (path, _), (a, b) in self.first.items()
+        )
+
     def gradient(self, path: str, a: Any, b: Any) -> Difference | None:
         if (
             not (leaf(a) is True or a.retains_grad)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
 from collections.abc import Sequence
@@ -119,8 +118,8 @@ def first_difference(program: Program, traces: bool = False) -> Found | None:
         if "._version" in text and any(".step()" in line for line in program.lines[:i]):
             return None  # how often a rule writes is its own affair
         counted = COUNTED.search(text)
-        if counted is not None and counted[1] in comparer.written_inside:
-            return None  # what was written inside is not counted (`Comparer.one`)
+        if counted is not None and comparer.counts_otherwise(counted[1]):
+            return None
         lies = LIES.match(text)
         if lies is not None and lies[1] in comparer.nowhere:
             return None  # how nothing lies, which is not compared either (`Comparer.one`)
@@ -568,8 +567,9 @@ def turned_diagonal(t: Any) -> Any:
 
 def near_the_end(t: Any) -> Any:
     """Where products of finite numbers overflow."""
-    large = torch.finfo(t.dtype).max ** 0.5 if t.is_floating_point() or t.is_complex() else math.inf
-    return torch.isfinite(t) & (t.abs() > large)
+    if not (t.is_floating_point() or t.is_complex()):
+        return torch.zeros(())
+    return torch.isfinite(t) & (t.abs() > torch.finfo(t.dtype).max ** 0.5)
 
 
 def signs_of_nan(found: Found) -> bool:
@@ -693,11 +693,21 @@ def of_single_operands(found: Found) -> bool:
 
 
 def of_a_loss(found: Found) -> bool:
-    """Whether `as_strided` looks behind a loss that is one number, where PyTorch has its summands."""
+    """Whether the last statement asks for the memory behind a loss that is one number, or a view of
+    that, where PyTorch has the summands."""
     *before, last = found.program.lines[: found.line + 1]
-    shown = re.search(r"(\w+)\.as_strided(?:_copy)?\(|as_strided(?:_copy)?\((\w+)", last)
-    name = shown and (shown[1] or shown[2])
-    return any(re.match(rf"{name} = .*\b(smooth_l1|mse|soft_margin)_loss\(", t) for t in before)
+    shown = re.search(
+        r"(\w+)\.(?:as_strided(?:_copy)?|untyped_storage)\(|as_strided(?:_copy)?\((\w+)", last
+    )
+    run = Run(torch)
+    for text in before:
+        run.step(text)
+    same = beside({shown[1] or shown[2]} if shown else set(), run.values())
+    return any(
+        re.match(rf"{name} = .*\b(smooth_l1|mse|soft_margin)_loss\(", t)
+        for name in same
+        for t in before
+    )
 
 
 def as_traced(found: Found) -> bool:
@@ -731,7 +741,12 @@ def explained(found: Found) -> bool:
         return True
     if kind == "value" and FOURIER.search(last) and overflows(found) and where_finite(found):
         return True  # which sums of infinities are NaN is the algorithm's affair
-    infinite = kind == "value" and PARTS.search(last) and is_complex(found) and overflows(found)
+    called = CALLED.match(last)
+    inside = called and next(
+        (t for t in found.program.lines if t.startswith(f"def {called[2]}(")), ""
+    )
+    parts = kind == "value" and (PARTS.search(last) or (inside and PARTS.search(inside)))
+    infinite = parts and is_complex(found) and overflows(found)
     if infinite and where_finite(found):
         return True
     if kind == "value" and PRODUCTS.search(last) and overflows(found) and where_finite(found):
@@ -763,7 +778,8 @@ def explained(found: Found) -> bool:
         return True  # x·y + z rounded once is finite where x·y alone is not
     if kind == "sharing" and "saved(" in last and ".numpy()" in str(found.program):
         return True  # PyTorch's files hold memory that came back from NumPy once more
-    if kind == "refused" and "setStorage" in found.difference.got and of_a_loss(found):
+    behind = kind == "refused" and "setStorage" in found.difference.got
+    if (behind or (kind == "plain" and ".nbytes()" in last)) and of_a_loss(found):
         return True
     if kind == "refused" and "second time" in found.difference.got and freed_by_one_node(found):
         return True
@@ -838,7 +854,8 @@ def explained(found: Found) -> bool:
         rounded = ROUNDED.search(lines[-1])
         if rounded is not None:
             lines[-1:] = [f"v0 = {rounded[0]}", lines[-1].replace(rounded[0], "v0")]
-        for k in range(TRIES if np.isfinite(mine).all() else MORE):
+        # Of a number that was cut off to an integer, a single last bit tells.
+        for k in range(TRIES if mine.dtype.kind in "fc" and np.isfinite(mine).all() else MORE):
             run, rng, seen = Run(torch), np.random.default_rng(k), dict[int, int]()
             run.space["torch"] = Unsure(rng)
             for text in lines[:-1]:

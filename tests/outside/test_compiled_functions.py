@@ -493,8 +493,20 @@ def set_anew(m: Any, x: Any) -> Any:
     return y + 1
 
 
+def laid_anew(m: Any, x: Any) -> Any:
+    y = x.data
+    y.unsqueeze_(0)
+    return x + y.add_(1)
+
+
+def flattened(m: Any, x: Any) -> Any:
+    return x.data * 2, x.flatten()
+
+
 @pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
-@pytest.mark.parametrize("f", [read, written_and_read, added_to, set_anew, shown])
+@pytest.mark.parametrize(
+    "f", [read, written_and_read, added_to, set_anew, shown, laid_anew, flattened]
+)
 def test_data_in_a_trace_is_a_constant(f: Any) -> None:
     def run(m: Any) -> Any:
         x = m.arange(3.0)
@@ -510,6 +522,18 @@ def test_data_in_a_trace_is_a_constant(f: Any) -> None:
             except RuntimeError:
                 seen.append(["refused"])
         return seen
+
+    same(run)
+
+
+@pytest.mark.filterwarnings("ignore:.*jit.trace")  # of PyTorch, that it is deprecated
+@pytest.mark.parametrize("call", ["t_", "unsqueeze_", "squeeze_", "transpose_"])
+def test_a_trace_lays_anew_what_its_function_holds(call: str) -> None:
+    def run(m: Any) -> Any:
+        held = m.tensor([[1.0], [5.0]])
+        more = {"unsqueeze_": (0,), "transpose_": (0, 1)}.get(call, ())
+        f = m.jit.trace(lambda x: x * getattr(held, call)(*more), (m.ones(()),), check_trace=False)
+        return [(f(m.ones(())).tolist(), held.tolist()) for _ in range(3)]
 
     same(run)
 

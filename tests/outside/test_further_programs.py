@@ -16,6 +16,94 @@ from tests.outside.test_short_programs import differing, statements
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "no derivative of what was written through a view that wants none": """
+        a = torch.ones(1, 3, requires_grad=True)
+        b = torch.full((2, 1, 3), 2.0)
+        v = b.transpose(1, 0)
+        v.floor_divide_(a)
+        g = torch.autograd.grad(v, [a], torch.ones_like(v), allow_unused=True)
+        w = torch.ones(2, 3)[:, 0]
+        h = torch.floor_divide(a[0, :2], torch.ones(2), out=w)
+        g = torch.autograd.grad(w, [a], torch.ones_like(w), allow_unused=True)
+        g = torch.autograd.grad(w, [w], torch.ones_like(w), allow_unused=True)
+        y = torch.ones(2) // a[0, :2]
+        y.sum().backward(inputs=[y])
+    """,
+    "histograms of halves round each step as they do": """
+        x = torch.arange(40.0).sin() * 3
+        a = torch.histc(x.half(), 93), torch.histc(x.bfloat16(), 93), torch.histc(x, 93)
+        b = torch.histc(x.half(), 50, -1, 1.3), torch.histc(x.bfloat16(), 50, -1, 1.3)
+    """,
+    "copies of views count writes to what they refuse, or give a shape, as PyTorch does": """
+        x, o = torch.ones(2, 3), torch.zeros(3, 3, dtype=torch.float64)
+        a = torch.view_copy(x, (1, -1), out=o)
+        a = torch.diagonal_copy(x, out=o)
+        p, q = torch.zeros(0), torch.zeros(0)
+        a = torch.unbind_copy(x, out=[p, q])
+    """,
+    "gradients of views by strides lie as the leaf does, gaps and all": """
+        a = torch.ones(3, 6)[:, ::2].requires_grad_()
+        g = torch.autograd.grad(a.as_strided((2, 3), (1, 1), 1).abs().sum(), a)
+        b = torch.ones(3, 1).expand(3, 2).detach().requires_grad_()
+        g = torch.autograd.grad(b.as_strided((2, 2), (1, 0)).abs().sum(), b)
+    """,
+    "the gradient of a view of nothing has no history": """
+        a = torch.zeros(1, 0, 3)
+        v = a[0]
+        v.mul_(v)
+        a.requires_grad_()
+        g = torch.autograd.grad(v.abs().sum(), [v, a], create_graph=True)
+        b = torch.zeros(2, requires_grad=True)
+        g = torch.autograd.grad(b.as_strided((0, 2), (1, 1)).exp().sum(), b, create_graph=True)
+    """,
+    "data from inference mode, and what counts writes after it": """
+        x = torch.ones(2)
+        x.add_(1)
+        with torch.inference_mode():
+            i = torch.ones(2)
+        x.data = i
+        n = x._version
+        x.data = torch.zeros(3)
+        x.add_(1)
+        n = x._version, x.is_inference()
+    """,
+    "traced functions refuse to write to what inference mode made": """
+        with torch.inference_mode():
+            i = torch.ones(2, 1)
+        def f1(x0):
+            x0.mul_(x0)
+            return x0 * 2
+        f1 = traced(f1, (torch.ones(2, 1),))
+        a = f1(i)
+    """,
+    "places to write to of the older LU, and of other types than a solution's": """
+        x = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+        i, j = torch.zeros(0, dtype=torch.int32), torch.zeros((), dtype=torch.int64)
+        a = torch.lu(x, out=(torch.ones(3, dtype=torch.float64), i))
+        b = torch.lu(x, True, True, [torch.zeros(0), i, j])
+        c = torch.lu(x, get_infos=True, out=(torch.zeros(0), i))
+        d = torch.linalg.solve_ex(x, x, out=(torch.zeros(0), j))
+        e = torch.linalg.solve_ex(x, x, out=(torch.zeros(0, dtype=torch.float64), i))
+    """,
+    "parts of what a trace does not return are no views of each other": """
+        def f1(x0):
+            y1 = x0 * 2
+            return y1[0], y1[1:]
+        f1 = traced(f1, (torch.ones(3),))
+        a = f1(torch.ones(3))
+        b, c = a[0], a[1]
+        b.requires_grad = True
+        n = c.requires_grad
+    """,
+    "an out= that gets another shape in a trace keeps its history": """
+        a = torch.ones(2, 3).t().contiguous().t().requires_grad_()
+        def f1(x0):
+            y1 = x0.sum()
+            y2 = torch.logical_or(x0, x0, out=y1)
+            return y2
+        f1 = traced(f1, apart(a))
+        b = f1(a)
+    """,
     "powers beside complex numbers, and cubes of halves in another order": """
         z = torch.ones(2, dtype=torch.complex64)
         a = z.ldexp(torch.tensor(-1.856, dtype=torch.float16))

@@ -120,7 +120,9 @@ ALONG = (
     "all any amax amin logcumsumexp cummax cummin mode median nanmedian nanmean var std sum prod max min"
     " cumsum argmax sort softmax count_nonzero"
 )  # the rest of a call: a dimension
-OPERANDS = (((2, 3), "float32"), ((2, 3), "int64"), ((4, 1), "bfloat16"), ((2, 0), "float32"))
+OPERANDS = (
+    ((2, 3), "float32"), ((2, 3), "int64"), ((2, 3), "uint8"), ((4, 1), "bfloat16"), ((2, 0), "float32"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ALONG.split())

@@ -27,7 +27,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import unrecorded_view
 from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule, Fn
-from toytorch.facts.node import AccumulateGrad, Node, Output, as_function, node_of
+from toytorch.facts.node import AccumulateGrad, Node, Output, as_function, lacks_derivative, node_of
 
 add, ndarray = np.add, np.ndarray
 Order = Callable[[Node], Sequence[Node]]
@@ -832,7 +832,7 @@ def execute(node: Node, grad: Any) -> Any:
 def execute_along(edges: tuple[Any, ...], node: Node, grad: Any) -> Any:
     """`execute`, for some of the inputs; a Function of the user's gives all, as it always does."""
     every = node.edges
-    if edges is every or node.op is None:
+    if edges is every or node.op is None or lacks_derivative(node):
         return execute(node, grad)
     node.edges = edges
     try:

@@ -31,7 +31,14 @@ from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Array, Fn, Sizes
-from toytorch.facts.node import SAVED_TWICE, Node, Refusal, node_of, sequence
+from toytorch.facts.node import (
+    SAVED_TWICE,
+    Node,
+    Refusal,
+    lacks_derivative,
+    node_of,
+    sequence,
+)
 from toytorch.loops.runtime.jit import address_of
 
 
@@ -421,11 +428,11 @@ class AsStridedBackward0(Node):
         return node
 
     def apply(self, grad: Any) -> Any:
-        if self.kinds is None:
-            made = grad._scatter_strided(*self.geometry)
-        else:
-            made = to_pairs(grad)._scatter_strided(*self.geometry)
-            made = made._of_pairs() if self.kinds[0] else made
+        if self.kinds is not None:
+            grad = to_pairs(grad)
+        made = grad._strided_gradient(*self.geometry)
+        if self.kinds is not None and self.kinds[0]:
+            made = made._of_pairs()
         return (made.conj() if self.conjugated else made,)
 
 
@@ -461,7 +468,10 @@ class CopySlices(Node):
             if owner._grad_edge is not None
             else (owner if owner._requires_grad else None)
         )
-        self.edges = (before, *inner.edges[1:])
+        others = inner.edges
+        if lacks_derivative(inner):  # PyTorch gives it those that are wanted,
+            others = tuple(e for e in others if e is not None)  # of which the base hides the first
+        self.edges = (before, *others[1:])
         self.seq, self.saved, self.versions = next(sequence), None, ()
         self.meta = (owner._array.shape, owner._dtype)
         self.inner, self.geometry, self.freed = inner, geometry(owner, view), False

@@ -543,6 +543,9 @@ class Op(Facts):
     @property
     def node_of_writes(self) -> Any:
         """The node class of the form in place, which some have their own of."""
+        if self.node_name == "NotImplemented":
+            name, dot, overload = self.name.partition(".")
+            return underived_class(f"aten::{name}_{dot}{overload}")
         return self.node_variant(self.node_in_place) if self.node_in_place else self.node
 
     def _keep_plan(self, name: str) -> tuple[str, int, tuple[int, ...]]:

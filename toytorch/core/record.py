@@ -193,8 +193,8 @@ def underive(kind: str | type[Node], sources: Sequence[Any], result: Tensor) -> 
             tell = getattr(mode, "on_underived", None)
             if tell is not None:
                 tell(kind, result)
-    edges = tuple(edge(t) for t in sources)
-    if any(e is not None for e in edges):
+    edges = tuple(e for e in map(edge, sources) if e is not None)
+    if edges:
         node: Node = new(underived_class(kind) if isinstance(kind, str) else kind)
         node.edges, node.seq, node.saved, node.versions = edges, next(sequence), None, ()
         node.meta = result._array.shape, result._dtype
@@ -202,7 +202,6 @@ def underive(kind: str | type[Node], sources: Sequence[Any], result: Tensor) -> 
             result._requires_grad, result._grad_edge = True, node
             writing.refresh(result)
         else:  # of what was written to through a view, there is none either
-            node.edges = (None, *edges)
             writing.rebase(result, node)
 
 

@@ -792,14 +792,14 @@ class Tensor:
         if other:
             keep_form(self)
         memory = value._memory()
-        if self._inference and not value._inference:
-            self._storage = UncountedStorage(memory.array, memory.memory)
-        elif value._inference and not self._inference:
-            self._storage = ShownInference(memory.array, memory.memory)
-        elif self._inference:
-            self._storage = InferenceStorage(memory.array, memory.memory)
+        if isinstance(self._storage, InferenceStorage):  # made in inference mode: it has no count
+            kind = InferenceStorage if value._inference else UncountedStorage
+            self._storage = kind(memory.array, memory.memory)
+        elif value._inference:
+            count, self._storage = self._version, ShownInference(memory.array, memory.memory)
+            self._storage.version = count
         else:
-            count = 0 if self._storage is None or self._inference else self._storage.version
+            count = self._version
             elsewhere = getattr(self._storage, "counter", None)
             if self._storage is not None and (elsewhere or sys.getrefcount(self._storage) > 2):
                 at = memory.memory_at()

@@ -454,6 +454,11 @@ def warn_of_size(out: Tensor, shape: Shape) -> None:
         )
 
 
+def in_rows(op: Op, args: Args) -> bool:
+    """Whether an out= that is given its shape by this call lies in rows, however the result lies."""
+    return bool(op.out_rows(*args) if callable(op.out_rows) else op.out_rows)
+
+
 def write_out(op: Op, args: Args, results: Any, out: Any) -> Any:
     """Puts results into the tensors given as out=, resizing them where needed."""
     outs = out if isinstance(out, (tuple, list)) else (out,)
@@ -491,8 +496,9 @@ def write_out(op: Op, args: Args, results: Any, out: Any) -> Any:
                 writing.refuse_arguments(o, read, array.shape)
         elif op.apart in ("in place", "own in place"):
             writing.refuse_arguments(o, args[1:], array.shape)
-        truth = how == "truth" and o._dtype is types.uint8  # as masks once were
-        if how not in ("", "alike", "joined") and made is not o._dtype and not truth:
+        if how == "truth" and o._dtype in (types.bool, types.uint8):  # as masks once were
+            made, array = o._dtype, array.astype(o._dtype.numpy)
+        if how not in ("", "alike", "joined") and made is not o._dtype:
             result = op.schema.result_names[place] if op.many else ""
             if not (how == "modulus" and fits_modulus(args[0], made, o)):
                 raise RuntimeError(refusal(how, op.name, made, o._dtype, result))
@@ -507,8 +513,8 @@ def write_out(op: Op, args: Args, results: Any, out: Any) -> Any:
             if op.kind == "pointwise" and any(a is o for a in args):
                 raise cannot_broadcast(o.shape, array.shape)
             warn_of_size(o, array.shape)
-            rows = op.out_rows(*args) if callable(op.out_rows) else op.out_rows
-            take(o, np.asarray(array, order="C") if rows and array.__class__ is ndarray else array)
+            rows = array.__class__ is ndarray and in_rows(op, args)
+            take(o, np.asarray(array, order="C") if rows else array)
         else:
             if not shares:
                 writing.refuse_overlap(o)

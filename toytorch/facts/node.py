@@ -425,6 +425,11 @@ def underived_class(name: str) -> Any:
     return type("NotImplemented", (Node,), {"__slots__": (), "apply": apply})
 
 
+def lacks_derivative(node: Node) -> bool:
+    """Whether a node only says that there is no derivative, whoever wants one."""
+    return node.__class__.__name__ == "NotImplemented"
+
+
 @functools.cache
 def lost_class(kind: type[Node], name: str) -> Any:
     """A class of nodes for a form in place that has no derivative, though the op has one."""

@@ -132,6 +132,9 @@ class Plan:
                 )
             elif root in first:
                 self.sharing.append((k, "result", first[root]))
+                other = graph.outputs[first[root]]
+                if same.get(other, other) is not root:  # both show what nobody sees
+                    self.cut.add(k)
             else:
                 first[root] = k
                 continue
@@ -206,6 +209,8 @@ class Plan:
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         place = random.places() if self.random else None
+        for i in self.written:
+            writing.refuse_inference(inputs[i])
         arrays = run(self.forward, self.optimised, [inputs[i]._array for i in self.tensors])
         made = []
         for array in arrays[: self.count]:

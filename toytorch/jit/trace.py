@@ -174,11 +174,17 @@ def _followed(tracer: Tracer, args: Args, flat: list[Any], names: list[str]) -> 
 
 
 def traced_function(
-    func: Fn, args: Args, name: str, owner: Module | None, strict: bool
+    func: Fn,
+    args: Args,
+    name: str,
+    owner: Module | None,
+    strict: bool,
+    constants: Sequence[Tensor] = (),
 ) -> TracedFunction:
-    """Runs a function under the tracer."""
+    """Runs a function under the tracer; `constants` are what `data` gives, of an earlier trace."""
     flat, spec = tree_flatten(args)
     tracer = Tracer(Graph(name), seen=True)
+    tracer.constants += constants
     if owner is not None:
         class_type = types.Class(type(owner).__name__)
         register(tracer, owner, tracer.graph.add_input(class_type, "self"))
@@ -192,18 +198,19 @@ def traced_function(
             tracer.graph.outputs = [output_value(tracer, v) for v in outputs]
     finally:
         tracer.end()
-    graph = eliminate_dead_code(tracer.graph)
+    graph, constants = eliminate_dead_code(tracer.graph), tracer.constants
 
     def again(*more: object) -> TracedFunction:
         """A trace for other shapes, on copies: the call itself is still to come, and a trace that
         it belongs to sees nothing of this one."""
         outer = running()
         hidden = contextlib.nullcontext() if outer is None else state.below(outer)
-        with warnings.catch_warnings(), untouched(owner), hidden:
+        with warnings.catch_warnings(), untouched(owner, constants), hidden:
             warnings.simplefilter("ignore", TracerWarning)
             for copy in (copy_of, copy_with_memory):  # `as_strided` may reach beyond the tensor
                 try:
-                    return traced_function(func, tree_map(copy, more), name, owner, strict)
+                    given = tree_map(copy, more)
+                    return traced_function(func, given, name, owner, strict, constants)
                 except Exception as error:
                     failed = error
                 if not any(isinstance(t, Tensor) and is_part(t) for t in tree_flatten(more)[0]):
@@ -214,9 +221,8 @@ def traced_function(
     plain = isinstance(result, Tensor) or (
         isinstance(result, tuple) and len(result) > 1 and all(isinstance(r, Tensor) for r in result)
     )
-    shape, more = None if plain else out_spec, None if tracer.freezes() else again
-    nested = not all(isinstance(a, Tensor) for a in args)
-    function = TracedFunction(name, graph, shape, owner, more, signature(flat), nested=nested)
+    shape, nested = None if plain else out_spec, not all(isinstance(a, Tensor) for a in args)
+    function = TracedFunction(name, graph, shape, owner, again, signature(flat), nested=nested)
     function.names = parameter_names(func, len(args))
     return function
 
@@ -254,10 +260,11 @@ def copy_with_memory(item: object) -> Any:
 
 
 @contextlib.contextmanager
-def untouched(owner: Module | None) -> Iterator[None]:
-    """Gives random numbers and a module's buffers back as they were; the buffers are copies
-    meanwhile."""
+def untouched(owner: Module | None, constants: Sequence[Tensor]) -> Iterator[None]:
+    """Gives random numbers, constants and a module's buffers back as they were; the buffers are
+    copies meanwhile."""
     places = random.places()
+    elements = [(c, c._array, c._array.copy()) for c in constants]
     held = [] if owner is None else [(m._buffers, dict(m._buffers)) for m in owner.modules()]
     for buffers, before in held:
         buffers.update({k: copy_of(b) for k, b in before.items()})
@@ -265,6 +272,9 @@ def untouched(owner: Module | None) -> Iterator[None]:
         yield
     finally:
         random.go_back(places)
+        for constant, array, copy in elements:
+            constant._array = array
+            array[...] = copy
         for buffers, before in held:
             buffers.update(before)
 

@@ -29,7 +29,7 @@ from toytorch.jit import types
 from toytorch.jit.builtins import BUILTINS
 from toytorch.jit.ir import Block, Graph, Node, Source, Value
 from toytorch.ops.creation import convert, from_data
-from toytorch.ops.creation.memory import resize_out
+from toytorch.ops.creation.memory import resize_laid, resize_out
 from toytorch.ops.shaping import copies
 
 
@@ -68,6 +68,7 @@ class Tracer:
         self.reason = ""  # why such a trace has ended; calls are no longer written down
         self.strict = False  # whether that is an error
         self.frozen: list[Any] = []  # arrays whose elements of now are constants
+        self.constants: list[Tensor] = []  # what `data` gave, or is to give: an earlier trace's
         self.refusing: tuple[str, Sequence[Any]] = "", ()  # an op, and the out= that it may refuse
 
     # -- values --------------------------------------------------------------------------------
@@ -102,10 +103,6 @@ class Tracer:
         for tensor, array in before:
             if tensor._array is not array and id(array) in self.values:
                 self.values[id(tensor._array)] = self.values[id(array)][0], tensor._array
-
-    def freezes(self) -> bool:
-        """Whether what `data` gave took part in something."""
-        return any(id(a) in self.values for a in self.frozen)
 
     def is_frozen(self, tensor: Tensor) -> bool:
         """Whether a tensor is what `data` gave, and took part in nothing."""
@@ -190,6 +187,7 @@ class Tracer:
             )
         else:
             node = self.graph.constant(tensor)
+            self.given.append(tensor)
         made = self.add(node).output
         self.values[id(tensor._array)] = made, tensor._array
         return made
@@ -255,7 +253,7 @@ class Tracer:
         if op.out_type == "given":
             args = dispatch.in_type_of(op, args, out)
         shared = [  # memory that others see, as that of a view
-            getattr(o, "_storage", None) is not None and not o._requires_grad for o in outs
+            getattr(o, "_storage", None) is not None or o._requires_grad for o in outs
         ]
         if op.underived and state.local.grad:
             for o in outs:
@@ -289,7 +287,8 @@ class Tracer:
                 made = self.values[id(cast._array)][0]
             seen = seen or self.stands_for_input(o)
             if seen and o._array is not old:
-                target = self.resized(target, made, o)
+                rows = op.out_history == "copied" or write.in_rows(op, plain(args))
+                target = self.resized(target, made, o, resize_out if rows else resize_laid)
             if o._array is old or seen:
                 inputs = [target, made, self.constant(False)]
                 node = self.graph.make("aten::copy_", inputs, [types.of(o)])
@@ -334,7 +333,10 @@ class Tracer:
         return result
 
     def stands_for_input(self, item: object) -> bool:
-        """Whether a tensor stands for one of the caller's, who sees a new layout of it."""
+        """Whether a tensor stands for one of the caller's, or is one itself that the function holds:
+        who has it, and the next run, see a new layout of it."""
+        if self.captured is None and isinstance(item, Tensor):
+            self.value_of(item)  # a constant, if no traced op made it
         return not self.reason and any(item is t for t in self.given)
 
     def stands_for_leaf(self, item: object) -> bool:
@@ -359,11 +361,9 @@ class Tracer:
         self.bind(result, self.add(node).output)
         return result
 
-    def resized(self, target: Value, made: Value, out: Tensor) -> Value:
-        """What stands for an input whose shape has become that of another value."""
-        node = self.graph.make(
-            "aten::resize_as_", [target, made], [types.of(out)], function=resize_out
-        )
+    def resized(self, target: Value, made: Value, out: Tensor, resize: Fn) -> Value:
+        """What stands for an out= whose shape has become that of another value."""
+        node = self.graph.make("aten::resize_as_", [target, made], [types.of(out)], function=resize)
         return self.add(node).output
 
     def refuse_leaf(self, target: Any) -> None:
@@ -743,9 +743,14 @@ class Traced(Tensor):
         tracer = following()
         if tracer is None:
             return self.detach()
-        made = wrap(another(self._array), self.dtype)
+        at = len(tracer.frozen)
+        if at < len(tracer.constants):
+            made = tracer.constants[at]
+        else:
+            made = wrap(another(self._array), self.dtype)
+            made._storage = self._memory().counted_anew(0)
+            tracer.constants.append(made)
         tracer.frozen.append(made._array)
-        made._storage = self._memory().counted_anew(0)
         return made
 
     @data.setter

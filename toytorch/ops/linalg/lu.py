@@ -248,7 +248,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, Tensor] | Non
 
 
 @public("lu", method="lu", returns="(Tensor LU, Tensor pivots, Tensor info if get_infos)")
-def lu_legacy(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+def lu_legacy(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """(LU, pivots), and infos where asked for: the older form of `linalg.lu_factor_ex`."""
     warned.once(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and "
@@ -258,7 +258,16 @@ def lu_legacy(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
         "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
     )
     made = lu_factor_op.function(A, pivot=pivot)
-    return tuple(made[: 3 if get_infos else 2])
+    count = 3 if get_infos else 2
+    if out is None:
+        return tuple(made[:count])
+    if len(out) != count:
+        raise TypeError(f"expected tuple of {count} elements but got {len(out)}")
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(f"argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+    for place, result in zip(out, made):
+        place.resize_as_(result).copy_(result)
+    return out
 
 
 def _lu_unpack(xp: ArrayModule, lu: Array, pivots: Array, data: bool, order: bool) -> Any:

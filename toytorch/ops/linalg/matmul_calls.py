@@ -44,10 +44,7 @@ def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     if out is not None:
         write.refuse_grad("matmul", (input, other), out)
         if out.dtype is not input.dtype:
-            raise RuntimeError(
-                f"Expected out tensor to have dtype {input.dtype.name}, but got "
-                f"{out.dtype.name} instead"
-            )
+            raise RuntimeError(write.refusal("same", "matmul", input.dtype, out.dtype))
     if m == 2 and n == 2:
         return matmul.mm.function(input, other, out=out)
     if m == 0 or n == 0:

@@ -100,6 +100,7 @@ solve_op: Op = in_own_type(
     "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True) -> (Tensor result, Tensor info)",
     _solve,
     forms="out",
+    out_type="same",
     results=(True, False),
     d_A=_matrix_share,
     d_B=_right_share,

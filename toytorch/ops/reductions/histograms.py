@@ -87,10 +87,13 @@ def histc(
     low, high = _limits("torch.histc", values, low, high, 1.0)
     if input.dtype.rank != 2:
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.legacy}'")
-    inside = values if min == max else values[(values >= low) & (values <= high)]
-    place = inside - low
-    place /= high - low
-    place *= bins
+
+    def rounded(x: Any) -> Any:  # what half types keep of each step
+        return x.astype(input.dtype.numpy, copy=False).astype(values.dtype, copy=False)
+
+    low, high = rounded(np.array([low, high], values.dtype))
+    inside = values[(values >= low) & (values <= high)]
+    place = rounded(rounded(rounded(inside - low) * bins) / rounded(high - low))
     place[inside == (low + high) / 2] = bins // 2  # also where nothing is wide enough to count
     counts = np.bincount(np.minimum(place.astype(np.int64), bins - 1), minlength=bins)
     made = wrap(counts.astype(input.dtype.numpy))

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends import base, no_elements
-from toytorch.core.memory_order import is_dense, with_layout
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.ops import batching
-from toytorch.ops.define import general, view
+from toytorch.ops.define import general, on_tensors, view
 
 
 def refuse_endless(size: Shape) -> None:
@@ -68,7 +67,16 @@ def _as_strided_gradient(
 ) -> Any:
     shape, strides, at = self_layout
     offset = 0 if storage_offset is None else storage_offset - at
-    return g._scatter_strided(shape, strides, tuple(size), tuple(stride), offset)
+    return scattered(g, shape, strides, tuple(size), tuple(stride), offset)
+
+
+def scattered(g: Tensor, owner: Any, *geometry: Any) -> Tensor:
+    """A view's gradient put where the view lies in its base; of nothing PyTorch gives zeros that
+    have no history."""
+    return g.new_zeros(owner) if 0 in (*g.shape, *owner) else g._scatter_strided(owner, *geometry)
+
+
+on_tensors(_strided_gradient=scattered)
 
 
 as_strided = view(
@@ -130,14 +138,9 @@ def _scatter_strided(
     total = xp.zeros(memory.size, g.dtype)
     base.at(xp, "add", total, part.reshape(-1), g.reshape(-1))
     counts = xp.bincount(places.reshape(-1), minlength=memory.size)
-    result = total[places.reshape(-1)]
-    shared = counts[places.reshape(-1)]
-    made = (result if (shared == 1).all() else result / shared.astype(g.dtype)).reshape(owner)
-    step = made.itemsize
-    wanted = tuple(s * step for s in owner_strides)
-    if made.__class__ is np.ndarray and made.size and is_dense(tuple(owner), wanted, step):
-        return with_layout(made, wanted)  # as the base lies
-    return made
+    if (counts > 1).any():
+        total /= xp.maximum(counts, 1).astype(total.real.dtype)
+    return base.of_array(total).as_strided(total, owner, owner_strides, max(0, -offset))
 
 
 def _fill_strided(xp: ArrayModule, g: Array, part: Array, *geometry: Any) -> Any:

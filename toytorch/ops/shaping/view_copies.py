@@ -8,7 +8,7 @@ from toytorch.backends import base
 from toytorch.core.op import Op
 from toytorch.core.record import refuse_complex
 from toytorch.core.tensor import Tensor
-from toytorch.core.write import need_out, refuse_grad, refuse_leaf
+from toytorch.core.write import need_out, refuse_grad, refuse_leaf, warn_of_size
 from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule, DType, Fn, Shape, Sizes
 from toytorch.facts.schema import wrong_argument
@@ -89,9 +89,12 @@ detached = in_own_type(
 
 
 def _shape_out(out: Any, made: Tensor) -> None:
-    """Gives out= the result's shape also where its type is refused, as PyTorch does."""
+    """Gives out= the result's shape also where its type is refused, as PyTorch does; that is no
+    write yet."""
     if out is not None and out.dtype is not made.dtype and out.shape != made.shape:
+        written = out._memory().version
         out.resize_(made.shape)
+        out._memory().version = written
 
 
 def _copying(name: str, show: Fn) -> Any:
@@ -147,7 +150,9 @@ def _copying(name: str, show: Fn) -> Any:
                 if name == "split":
                     target.copy_(piece)
                     continue
-                _shape_out(target, piece)
+                if target.shape != piece.shape:  # which PyTorch counts as a write, here
+                    warn_of_size(target, piece.shape)
+                    target.resize_(piece.shape)
                 create.put_out(piece, target, same=True)
         finally:
             state.set_grad(before)
