@@ -11,6 +11,8 @@ import numpy as np
 from toytorch.backends.sparse import unsupported
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, as_dtype
+from toytorch.facts.device import device, layout, memory_format
+from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Args
 from toytorch.facts.schema import REQUIRED, Argument, wrong_argument
 
@@ -156,29 +158,53 @@ def is_number(value: object) -> bool:
 
 
 def all_are(kind: str, values: object) -> bool:
-    """Whether something is a list of what an argument of a type takes, or a tensor, which may be one."""
-    if not isinstance(values, (list, tuple)):
-        return isinstance(values, Tensor)
-    return all(map(TAKES[kind], values))
+    """Whether something is a list of what an argument of a type takes."""
+    return isinstance(values, (list, tuple)) and all(map(TAKES[kind], values))
+
+
+def are_ints(values: object) -> bool:
+    """Whether something stands for integers, or for one: of a list the first may be no truth."""
+    if isinstance(values, (list, tuple)):
+        for v in values:
+            if v.__class__ is not int:
+                break
+        else:
+            return True
+        return TAKES["int"](values[0]) and all(
+            v.__class__ is bool or TAKES["int"](v) for v in values
+        )
+    return TAKES["int"](values) or (isinstance(values, Tensor) and is_one(values))
+
+
+def is_one(value: Tensor) -> bool:
+    """Whether a tensor is one integer or truth, without dimensions."""
+    return not value.ndim and value.dtype.rank < 2
 
 
 # Whether PyTorch's parser takes a value for an argument of a type.
 TAKES: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: isinstance(v, Tensor),
     "Operand": lambda v: isinstance(v, (Tensor, *NUMBERS, np.generic)),
-    "int": lambda v: v.__class__ is not bool and (is_index(v) or is_integer(v)),
+    "int": lambda v: (
+        v.__class__ is not bool and (is_integer(v) if isinstance(v, Tensor) else is_index(v))
+    ),
     "float": lambda v: is_number(v),  # a complex one is refused where it is made a real one
     "Scalar": lambda v: is_number(v),
-    "bool": lambda v: isinstance(v, (bool, np.bool_)),
+    "bool": lambda v: isinstance(v, bool),
     "str": lambda v: isinstance(v, str),
-    "int[]": lambda v: all_are("int", v) or TAKES["int"](v),
+    "int[]": are_ints,
     "float[]": lambda v: all_are("float", v),
     "Tensor[]": lambda v: all_are("Tensor", v),
     "str[]": lambda v: all_are("str", v),
+    "dtype": lambda v: isinstance(v, dtype) or (v.__class__ is type and v in NUMBERS),
+    "layout": lambda v: isinstance(v, layout),
+    "memory_format": lambda v: isinstance(v, memory_format),
+    "Device": lambda v: v.__class__ is not bool and isinstance(v, (device, str, int)),
 }
 TYPED = ("int", "bool", "str")  # types that are asked for before anything is computed
 SAID = {"int[]": "tuple of ints", "float[]": "tuple of floats", "Scalar": "Number"}
-SAID |= {"Tensor[]": "tuple of Tensors", "Operand": "Tensor"}
+SAID |= {"Tensor[]": "tuple of Tensors", "Operand": "Tensor", "Device": "torch.device"}
+SAID |= {kind: f"torch.{kind}" for kind in ("dtype", "layout", "memory_format")}
 
 
 def takes(kind: str, name: str, value: object) -> bool:
@@ -203,6 +229,34 @@ def as_typed(op: Op, i: int, value: Any) -> Any:
     if not takes(a.type, a.name, value):
         raise refused(op, i, value)
     return plain_number(value) if a.type.startswith("int") else value
+
+
+def as_ints(op: Op, i: int, value: Any) -> Any:
+    """An argument that is some ints, of which one will do; what is none is refused."""
+    a = op.schema.args[i]
+    if a.is_optional and value is None:
+        return value
+    if not takes(a.type, a.name, value):
+        raise refused(op, i, value)
+    single = isinstance(value, (Tensor, np.ndarray, np.generic))
+    return int(value) if single else value
+
+
+def option(op: Op, i: int, value: Any) -> Any:
+    """An argument that is no tensor, as the op's kernel takes it; what the schema does not is refused."""
+    a = op.schema.args[i]
+    kind = a.type.rstrip("?")
+    if is_dim(a):
+        return as_dim(op, i, value)
+    if value is None and a.is_optional:
+        return value
+    if kind == "dtype":
+        return as_dtype(value)
+    if kind in ("float", "Scalar"):
+        return number(op, i, value)
+    if kind == "int[]":
+        return as_ints(op, i, value)
+    return as_typed(op, i, value) if kind in TYPED else value
 
 
 def refused(op: Op, i: int, value: object) -> Exception:
@@ -286,15 +340,8 @@ def bound(
         if a.is_variadic and not isinstance(value, (tuple, list)):
             raise not_ints(op.name, word, value)
         given[i] = spread((value,)) if a.is_variadic else value
-        if is_dim(a):
-            given[i] = as_dim(op, i, value)
-        elif a.type.startswith("dtype") and value is not None:
-            asked: Any = value
-            given[i] = as_dtype(asked)
-        elif a.type.rstrip("?") in ("float", "Scalar"):
-            given[i] = number(op, i, value)
-        elif a.type.rstrip("?") in TYPED:
-            given[i] = as_typed(op, i, value)
+        if not a.is_tensor and not a.is_variadic:
+            given[i] = option(op, i, value)
     lacking = [i for i, value in enumerate(given) if value is REQUIRED]
     if lacking:
         raise TypeError(missing(op, lacking))

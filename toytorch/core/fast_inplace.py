@@ -13,6 +13,7 @@ import numpy as np
 
 from toytorch.core import fast_saved, fast_whole, inplace
 from toytorch.core import write as writes
+from toytorch.core.arguments import TYPED
 from toytorch.core.fast_path import indent, names_for, ufunc_of
 from toytorch.core.fast_several import NUMBER
 from toytorch.core.memory_order import assign
@@ -195,6 +196,8 @@ def with_history(op: Op) -> str:
             tests += f" and ({a.name}.__class__ is float or {a.name}.__class__ is int)"
         elif a.type.startswith("dtype"):
             tests += f" and {a.name} is None"
+        elif a.type in TYPED:
+            tests += f" and {a.name}.__class__ is {a.type}"
         else:
             tests += f" and {a.name}.__class__ is not Tensor"
     if pointwise and op.checks is not None:

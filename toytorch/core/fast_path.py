@@ -322,6 +322,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "missing": arguments.missing,
         "as_dim": arguments.as_dim,
         "number": arguments.number,
+        "as_ints": arguments.as_ints,
         "as_typed": arguments.as_typed,
         "whole": fast_whole.unary if len(op.tensor_at) == 1 else fast_whole.binary,
         "as_dtype": as_dtype,

@@ -39,7 +39,7 @@ def _spread(
     name: str,
     op: Op,
     input: Tensor,
-    dim: Ints | str | None,
+    dim: Ints | str | bool | None,
     unbiased: bool | None,
     keepdim: builtins.bool,
     correction: float | None,
@@ -65,7 +65,7 @@ def _spread(
 def _variance(name: str, op: Op) -> Any:
     def function(
         input: Tensor,
-        dim: Ints | str | None = None,
+        dim: Ints | str | bool | None = None,
         unbiased: bool | None = None,
         keepdim: builtins.bool = False,
         *,
