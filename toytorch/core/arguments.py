@@ -234,8 +234,8 @@ def as_typed(op: Op, i: int, value: Any) -> Any:
 def as_ints(op: Op, i: int, value: Any) -> Any:
     """An argument that is some ints, of which one will do; what is none is refused."""
     a = op.schema.args[i]
-    if a.is_optional and value is None:
-        return value
+    if value is None and (a.is_optional or a.default == ()):
+        return a.default
     if not takes(a.type, a.name, value):
         raise refused(op, i, value)
     single = isinstance(value, (Tensor, np.ndarray, np.generic))
@@ -250,6 +250,9 @@ def option(op: Op, i: int, value: Any) -> Any:
         return as_dim(op, i, value)
     if value is None and a.is_optional:
         return value
+    found = too_large(kind, value)
+    if found is not None:
+        raise found
     if kind == "dtype":
         return as_dtype(value)
     if kind in ("float", "Scalar"):
@@ -272,7 +275,21 @@ def first_wrong(op: Op, args: Args) -> Exception | None:
     for i, (a, value) in enumerate(zip(op.schema.args, args)):
         if not takes(a.type, a.name, value):
             return refused(op, i, value)
+        found = too_large(a.type, value)
+        if found is not None:
+            return found
     return None
+
+
+def too_large(kind: str, value: object) -> Exception | None:
+    """What PyTorch says of an integer of more than 64 bits; None where it is none."""
+    if not isinstance(value, int) or -(1 << 63) <= value < 1 << (63 if "int" in kind else 64):
+        return None
+    if "int" in kind:
+        return ValueError("Overflow when unpacking long long")
+    return OverflowError(
+        "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
+    )
 
 
 def plain_number(value: Any) -> Any:

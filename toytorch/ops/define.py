@@ -198,15 +198,15 @@ USUAL: dict[str, tuple[Any, ...]] = {
 MEANT: dict[str, Callable[[Any], Any]] = {"dtype": as_dtype, "int": plain_integer}
 MEANT["int[]"] = plain_integer
 # What is looked at elsewhere; truths that PyTorch's own Python code reads, which may be anything there.
-UNASKED = ("out", "size_average", "reduce", "center", "get_infos")
+UNASKED = ("out", "size_average", "reduce")
 MAY_BE_NONE = ("requires_grad", "pin_memory", "device", "layout")  # whatever annotations say
 Settle = Callable[[Args, Kwargs], Args]
 
 
-def asker(function: Fn, kinds: Collection[str]) -> Settle:
+def asker(function: Fn, kinds: Collection[str], first: int = 1) -> Settle:
     """What refuses the first argument of a call that has another type than a function's annotations say,
     and gives the arguments with numbers for what stands for integers (tensors of one integer,
-    NumPy's). `kinds` are the types that PyTorch's parser looks at."""
+    NumPy's). `kinds` are the types that PyTorch's parser looks at, `first` is where it begins to count."""
     own = inspect.unwrap(function)
     hints, code = own.__annotations__, own.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -224,12 +224,12 @@ def asker(function: Fn, kinds: Collection[str]) -> Settle:
             if i >= count:
                 break
             if args[i].__class__ not in classes:
-                settled = as_asked(function, known[i], i, wanted[known[i]], args[i])
+                settled = as_asked(function, known[i], i + first, wanted[known[i]], args[i])
                 if settled is not args[i]:
                     args = (*args[:i], settled, *args[i + 1 :])
         for name, value in kwargs.items():
             if name in usual and value.__class__ not in usual[name]:
-                kwargs[name] = as_asked(function, name, -1, wanted[name], value)
+                kwargs[name] = as_asked(function, name, 0, wanted[name], value)
         return args
 
     return settle
@@ -243,7 +243,7 @@ def as_asked(function: Fn, name: str, place: int, wanted: list[str], value: Any)
     if foreign((value,)):
         return value
     said = SAID.get(wanted[0], wanted[0])
-    raise wrong_argument(function.__name__, name, place + 1, said, value)
+    raise wrong_argument(function.__name__, name, place, said, value)
 
 
 def with_words(
@@ -284,6 +284,8 @@ def with_words(
     }
 
     outs = outs_of(function)
+    alone = not called and known[:1] == ["self"]  # a method, whose first argument is not counted
+    settle = asker(function, kinds, 0 if alone else 1)
     called = called or function.__name__
 
     def amiss(error: Exception, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
@@ -301,8 +303,6 @@ def with_words(
         ):
             return ask(run, args, **kwargs)
         raise error
-
-    settle = asker(function, kinds)
 
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Any:
@@ -362,6 +362,11 @@ def takes_words(**words: str) -> Callable[[F], F]:
     return lambda function: with_words(function, words, asked=True)
 
 
+def asks(function: F) -> F:
+    """A function of PyTorch's own Python code that hands its arguments on, whose types are asked there."""
+    return with_words(function, asked=True, numpy=False, kinds=set(TAKES) - {"str"})
+
+
 def creating(function: F, name: str = "") -> F:
     """A `watched` function that makes a tensor, of no random numbers, and does nothing else."""
     return watched(composed(creates=True)(function), name)
@@ -410,6 +415,8 @@ def relaying(function: F) -> F:
                 if stands_for_input is not None and stands_for_input(args[0]):
                     with state.below(mode):
                         return mode.on_relaid(relay, args, kwargs)
+        if args and not isinstance(args[0], Tensor):
+            raise wrong_argument(function.__name__, "input", 1, "Tensor", args[0])
         return function(*args, **kwargs)
 
     return cast(F, relay)

@@ -19,7 +19,7 @@ from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Fn, Ints, OutputSize, Sizes
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import takes_words, tensor_first
+from toytorch.ops.define import asks, takes_words, tensor_first
 from toytorch.ops.nn import pool as pools
 from toytorch.ops.nn import resize
 from toytorch.ops.nn.pool_arrays import pooled_size
@@ -51,15 +51,15 @@ def _one(name: str, what: str, value: Any) -> Any:
 def _called(name: str, doc: str, function: Fn) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return function
+    return asks(function)
 
 
 def _named(name: str, doc: str, pair: Fn, maxima: Fn) -> tuple[Any, Any]:
     """Two functions under public names: of maxima and their places, and of maxima, whose places
     `return_indices` asks for."""
-    _called(f"{name}_with_indices", f"{doc}, and their places.", pair)
-    _called(name, f"{doc}.", maxima)
-    return pair, composed(returns="(Tensor, Tensor) if return_indices else Tensor")(maxima)
+    maxima = composed(returns="(Tensor, Tensor) if return_indices else Tensor")(maxima)
+    pair = _called(f"{name}_with_indices", f"{doc}, and their places.", pair)
+    return pair, _called(name, f"{doc}.", maxima)
 
 
 def _check_line(
@@ -109,6 +109,7 @@ def max_pool1d_with_indices(
     return values.squeeze(-2), places.squeeze(-2)
 
 
+@asks
 @composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def max_pool1d(
     input: Tensor,
@@ -298,12 +299,14 @@ def _even_mean(n: int, input: Tensor, output_size: OutputSize) -> Tensor:
     return resize.adaptive_average(n, input, output_size)
 
 
+@asks
 def adaptive_avg_pool2d(input: Tensor, output_size: OutputSize) -> Tensor:
     """The means of even bins of (B, C, H, W)."""
     _refuse_few_dims(input, output_size, 2)
     return _even_mean(2, input, output_size)
 
 
+@asks
 def adaptive_avg_pool3d(input: Tensor, output_size: OutputSize) -> Tensor:
     """The means of even bins of (B, C, D, H, W)."""
     _refuse_few_dims(input, output_size, 3)

@@ -85,7 +85,7 @@ var, std = _variance("var", reduce.var), _variance("std", reduce.std)
 def _with_mean(name: str, op: Op, doc: str) -> Any:
     def function(
         input: Tensor,
-        dim: Ints | None = None,
+        dim: Ints | bool | None = None,
         unbiased: bool | None = None,
         keepdim: builtins.bool = False,
         *,
