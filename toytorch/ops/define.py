@@ -180,7 +180,7 @@ def plain_integer(value: Any) -> Any:
 # The types of the schemas that annotations stand for.
 HINTED = {"builtins.bool": "bool", "Sequence[Tensor]": "Tensor[]"}
 HINTED["Sequence[str]"] = "str[]"  # names of dimensions
-HINTED |= {"float": "Scalar", "complex": "Scalar"}  # a float may be complex at first
+HINTED |= {"float": "Scalar", complex.__name__: "Scalar"}  # a float may be complex at first
 SIZES = ("Ints", "Shape", "Sizes", "Sequence[int]", "tuple[int, ...]", "list[int]")
 HINTED.update(dict.fromkeys(SIZES, "int[]"))
 HINTED |= {"DType": "dtype", "types.dtype": "dtype", "MemoryFormat": "memory_format"}
@@ -211,9 +211,10 @@ def asker(function: Fn, kinds: Collection[str], first: int = 1) -> Settle:
     hints, code = own.__annotations__, own.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     wanted: dict[str, list[str]] = {}
-    for name in known:
+    for i, name in enumerate(known):
         found = [HINTED.get(k, k) for k in str(hints.get(name, "")).split(" | ")]
-        if name not in UNASKED and not any(k not in kinds for k in found if k != "None"):
+        asked = {*kinds, "None", *["Tensor"] * (i > 0 and "int" in kinds)}
+        if name not in UNASKED and asked.issuperset(found):
             wanted[name] = found + ["None"] * (name in MAY_BE_NONE)
     usual = {n: frozenset(c for k in ks for c in USUAL.get(k, ())) for n, ks in wanted.items()}
     places = [(i, usual[n]) for i, n in enumerate(known[: code.co_argcount]) if n in wanted]
@@ -363,8 +364,9 @@ def takes_words(**words: str) -> Callable[[F], F]:
 
 
 def asks(function: F) -> F:
-    """A function of PyTorch's own Python code that hands its arguments on, whose types are asked there."""
-    return with_words(function, asked=True, numpy=False, kinds=set(TAKES) - {"str"})
+    """A function of PyTorch's own Python code that hands its arguments on, whose types are asked there;
+    texts and truths it reads itself."""
+    return with_words(function, asked=True, numpy=False, kinds=set(TAKES) - {"str", "bool"})
 
 
 def creating(function: F, name: str = "") -> F:

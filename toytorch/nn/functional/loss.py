@@ -19,7 +19,7 @@ from toytorch.facts.hints import Fn
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
 from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
-from toytorch.ops.define import asks, tensor_first
+from toytorch.ops.define import tensor_first
 from toytorch.ops.elementwise.activation import log_sigmoid
 from toytorch.ops.elementwise.limits import minimum
 from toytorch.ops.indexing.by_index import where
@@ -160,7 +160,6 @@ def binary_cross_entropy(
     )
 
 
-@asks
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

@@ -51,15 +51,15 @@ def _one(name: str, what: str, value: Any) -> Any:
 def _called(name: str, doc: str, function: Fn) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return asks(function)
+    return function
 
 
 def _named(name: str, doc: str, pair: Fn, maxima: Fn) -> tuple[Any, Any]:
     """Two functions under public names: of maxima and their places, and of maxima, whose places
     `return_indices` asks for."""
-    maxima = composed(returns="(Tensor, Tensor) if return_indices else Tensor")(maxima)
-    pair = _called(f"{name}_with_indices", f"{doc}, and their places.", pair)
-    return pair, _called(name, f"{doc}.", maxima)
+    _called(f"{name}_with_indices", f"{doc}, and their places.", pair)
+    _called(name, f"{doc}.", maxima)
+    return pair, composed(returns="(Tensor, Tensor) if return_indices else Tensor")(maxima)
 
 
 def _check_line(
@@ -139,7 +139,7 @@ def max_pool1d(
     return counted(values, 1) if input.ndim == 2 else values
 
 
-def _max_pool(n: int) -> tuple[Any, Any]:
+def _max_pool(n: int) -> tuple[Any, ...]:
     def pair(
         input: Tensor,
         kernel_size: Ints,
@@ -164,7 +164,8 @@ def _max_pool(n: int) -> tuple[Any, Any]:
         return tuple(made) if return_indices else made[0]
 
     record = pools.MAX[n]
-    return _named(f"max_pool{n}d", f"The largest elements of windows of {SHAPES[n]}", pair, maxima)
+    doc = f"The largest elements of windows of {SHAPES[n]}"
+    return tuple(map(asks, _named(f"max_pool{n}d", doc, pair, maxima)))
 
 
 max_pool2d_with_indices, max_pool2d = _max_pool(2)
@@ -299,14 +300,12 @@ def _even_mean(n: int, input: Tensor, output_size: OutputSize) -> Tensor:
     return resize.adaptive_average(n, input, output_size)
 
 
-@asks
 def adaptive_avg_pool2d(input: Tensor, output_size: OutputSize) -> Tensor:
     """The means of even bins of (B, C, H, W)."""
     _refuse_few_dims(input, output_size, 2)
     return _even_mean(2, input, output_size)
 
 
-@asks
 def adaptive_avg_pool3d(input: Tensor, output_size: OutputSize) -> Tensor:
     """The means of even bins of (B, C, D, H, W)."""
     _refuse_few_dims(input, output_size, 3)

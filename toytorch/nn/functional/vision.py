@@ -14,7 +14,7 @@ from toytorch.nn.functional.pool import (
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
 )
-from toytorch.ops.define import asks, tensor_first
+from toytorch.ops.define import tensor_first
 from toytorch.ops.nn import fold, resize
 from toytorch.ops.nn import grid_sample as sampling
 from toytorch.ops.nn import pad as borders
@@ -107,7 +107,6 @@ AREA = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
 LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 
-@asks
 def interpolate(
     input: Tensor,
     size: Ints | None = None,

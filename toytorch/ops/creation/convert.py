@@ -90,7 +90,7 @@ def to(
     tensor([1, 2])
     """
     if not (non_blocking.__class__ is copy.__class__ is bool and memory_format is None):
-        _ask((self,), {"non_blocking": non_blocking, "copy": copy, "memory_format": memory_format})
+        _ask((self,), dict(zip(_FLAGS, (non_blocking, copy, memory_format))))
     first = args[0].__class__ if args else None
     if first in NUMBERS and (args[1].__class__ is bool if args[1:] else first is not int):
         args = (NUMBERS[first], *args[1:])  # a number stands for the type of numbers
@@ -138,7 +138,7 @@ def to(
     return result
 
 
-_ask = asker(to, TAKES)
+_ask, _FLAGS = asker(to, TAKES), to.__code__.co_varnames[3:6]
 
 
 def suggested_format(array: Array) -> str:

@@ -49,6 +49,8 @@ def _spread(
     if isinstance(dim, builtins.bool):
         dim, unbiased = None, dim
     if unbiased is not None:
+        if correction is not None:
+            raise TypeError(f"{name}() received an invalid combination of arguments")
         correction = 1 if unbiased else 0
     correction = 1 if correction is None else correction
     more = {} if out is None else {"out": out}
@@ -69,7 +71,7 @@ def _variance(name: str, op: Op) -> Any:
         unbiased: bool | None = None,
         keepdim: builtins.bool = False,
         *,
-        correction: float | None = 1,
+        correction: float | None = None,
         out: Tensor | None = None,
     ) -> Tensor:
         return _spread(name, op, input, dim, unbiased, keepdim, correction, out)
@@ -89,7 +91,7 @@ def _with_mean(name: str, op: Op, doc: str) -> Any:
         unbiased: bool | None = None,
         keepdim: builtins.bool = False,
         *,
-        correction: float | None = 1,
+        correction: float | None = None,
     ) -> tuple[Tensor, Tensor]:
         return tuple(_spread(name, op, input, dim, unbiased, keepdim, correction))
 
