@@ -351,7 +351,7 @@ def bound(
             i = -1  # a number is `self`, and no `input`
         if i < 0 or not (given[i] is a.default or (a.is_variadic and given[i] == ())):
             name = op.name.split(".")[0] + "_" * in_place
-            if word == op.elsewhere and not in_place:
+            if word == op.elsewhere and not in_place and takes("dtype", word, value):
                 raise NotImplementedError(unsupported(f"{op.name}.dtype", "CPU"))
             raise TypeError(f"{name}() got an unexpected keyword argument '{word}'")
         if a.is_variadic and not isinstance(value, (tuple, list)):

@@ -197,8 +197,7 @@ USUAL: dict[str, tuple[Any, ...]] = {
 # What is made of values that stand for others: tensors of one integer, NumPy's numbers, Python's types.
 MEANT: dict[str, Callable[[Any], Any]] = {"dtype": as_dtype, "int": plain_integer}
 MEANT["int[]"] = plain_integer
-# What is looked at elsewhere; truths that PyTorch's own Python code reads, which may be anything there.
-UNASKED = ("out", "size_average", "reduce")
+READ = ("size_average", "reduce")  # truths that PyTorch's own Python code reads, whatever they are
 MAY_BE_NONE = ("requires_grad", "pin_memory", "device", "layout")  # whatever annotations say
 Settle = Callable[[Args, Kwargs], Args]
 
@@ -214,7 +213,8 @@ def asker(function: Fn, kinds: Collection[str], first: int = 1) -> Settle:
     for i, name in enumerate(known):
         found = [HINTED.get(k, k) for k in str(hints.get(name, "")).split(" | ")]
         asked = {*kinds, "None", *["Tensor"] * (i > 0 and "int" in kinds)}
-        if name not in UNASKED and asked.issuperset(found):
+        read = name == "out" or (name in READ and "bool" in found)
+        if not read and asked.issuperset(found):
             wanted[name] = found + ["None"] * (name in MAY_BE_NONE)
     usual = {n: frozenset(c for k in ks for c in USUAL.get(k, ())) for n, ks in wanted.items()}
     places = [(i, usual[n]) for i, n in enumerate(known[: code.co_argcount]) if n in wanted]

@@ -388,7 +388,7 @@ def _new(name: str) -> Any:
             self._array.__class__ is np.ndarray
             and state.fast_path is not state.SLOW
             and (dtype, device, layout) == (None, None, None)
-            and not (requires_grad or more)
+            and (requires_grad, pin_memory, more) == (False, False, {})
         ):
             made = create.plain_new(name, size, self.dtype)
             if made is not None:

@@ -108,7 +108,7 @@ def stft(
     normalized: bool = False,
     onesided: bool | None = None,
     return_complex: bool | None = None,
-    align_to_window: bool | None = None,
+    align_to_window: Any = None,
 ) -> Tensor:
     """X[f, t] = Σₖ window[k]·x[t·hop + k]·e^{-2πi·fk/n}: frequencies over time.
 
