@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -162,16 +162,19 @@ def all_are(kind: str, values: object) -> bool:
     return isinstance(values, (list, tuple)) and all(map(TAKES[kind], values))
 
 
+def all_int(values: Sequence[object]) -> bool:
+    """Whether values are Python's own integers, as most are."""
+    for v in values:  # noqa: SIM110  # `all` with a generator takes three times as long
+        if v.__class__ is not int:
+            return False
+    return True
+
+
 def are_ints(values: object) -> bool:
     """Whether something stands for integers, or for one: of a list the first may be no truth."""
     if isinstance(values, (list, tuple)):
-        for v in values:
-            if v.__class__ is not int:
-                break
-        else:
-            return True
-        return TAKES["int"](values[0]) and all(
-            v.__class__ is bool or TAKES["int"](v) for v in values
+        return all_int(values) or (
+            TAKES["int"](values[0]) and all(v.__class__ is bool or TAKES["int"](v) for v in values)
         )
     return TAKES["int"](values) or (isinstance(values, Tensor) and is_one(values))
 
@@ -201,7 +204,12 @@ TAKES: dict[str, Callable[[Any], bool]] = {
     "memory_format": lambda v: isinstance(v, memory_format),
     "Device": lambda v: v.__class__ is not bool and isinstance(v, (device, str, int)),
 }
-TYPED = ("int", "bool", "str")  # types that are asked for before anything is computed
+TYPED = (
+    "int",
+    "bool",
+    "str",
+    "memory_format",
+)  # types that are asked for before anything is computed
 SAID = {"int[]": "tuple of ints", "float[]": "tuple of floats", "Scalar": "Number"}
 SAID |= {"Tensor[]": "tuple of Tensors", "Operand": "Tensor", "Device": "torch.device"}
 SAID |= {kind: f"torch.{kind}" for kind in ("dtype", "layout", "memory_format")}
@@ -233,6 +241,8 @@ def as_typed(op: Op, i: int, value: Any) -> Any:
 
 def as_ints(op: Op, i: int, value: Any) -> Any:
     """An argument that is some ints, of which one will do; what is none is refused."""
+    if value.__class__ is tuple and all_int(value):
+        return value
     a = op.schema.args[i]
     if value is None and (a.is_optional or a.default == ()):
         return a.default

@@ -11,7 +11,7 @@ import numpy as np
 
 from toytorch.backends.base import raise_too_large
 from toytorch.core import subclasses
-from toytorch.core.arguments import SAID, TAKES, not_ints, spread, takes
+from toytorch.core.arguments import SAID, TAKES, all_int, not_ints, spread, takes
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.subclasses import ask, foreign
@@ -198,7 +198,13 @@ USUAL: dict[str, tuple[Any, ...]] = {
 MEANT: dict[str, Callable[[Any], Any]] = {"dtype": as_dtype, "int": plain_integer}
 MEANT["int[]"] = plain_integer
 READ = ("size_average", "reduce")  # truths that PyTorch's own Python code reads, whatever they are
-MAY_BE_NONE = ("requires_grad", "pin_memory", "device", "layout")  # whatever annotations say
+MAY_BE_NONE = (
+    "requires_grad",
+    "pin_memory",
+    "device",
+    "dtype",
+    "layout",
+)  # whatever annotations say
 Settle = Callable[[Args, Kwargs], Args]
 
 
@@ -238,6 +244,10 @@ def asker(function: Fn, kinds: Collection[str], first: int = 1) -> Settle:
 
 def as_asked(function: Fn, name: str, place: int, wanted: list[str], value: Any) -> Any:
     """A value that is of one of the types `wanted`, as a number where it stands for an integer."""
+    if value.__class__ is tuple and "int[]" in wanted and all_int(value):
+        return value
+    if "Tensor" in wanted and isinstance(value, Tensor):
+        return value
     for kind in wanted:
         if kind != "None" and takes(kind, name, value):
             return MEANT[kind](value) if kind in MEANT else value
@@ -381,10 +391,12 @@ def watched(function: F, name: str = "") -> F:
     """
 
     settle = asker(function, NO_TENSORS)
+    by_place = inspect.unwrap(function).__code__.co_argcount > 0
 
     @functools.wraps(function)
     def make(*args: object, **kwargs: object) -> Any:
-        args = settle(args, kwargs)
+        if kwargs or by_place:
+            args = settle(args, kwargs)
         if kwargs and kwargs.get("out") is not None:
             need_out(make.__name__, kwargs["out"], 1)
         if state.fast_path is state.SLOW:

@@ -96,7 +96,6 @@ def mixed(input: Tensor, weight: Tensor | None) -> bool:
     return weight is not None and weight.dtype is float32 and input.dtype in (float16, bfloat16)
 
 
-@asks
 def layer_norm(
     input: Tensor,
     normalized_shape: Shape,

@@ -89,8 +89,8 @@ def _target(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None)
                     f"{size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
                     "output size in (o1, o2, ...,oK) format."
                 )
-            return tuple(int(s) for s in size), None
-        return (int(size),) * n, None
+            return tuple(size), None
+        return (size,) * n, None
     given = isinstance(scale_factor, (list, tuple))
     scales = tuple(scale_factor) if given else (scale_factor,) * max(n, 0)
     if given and len(scales) != n:

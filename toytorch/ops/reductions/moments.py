@@ -19,7 +19,7 @@ from toytorch.ops.reductions import exponentials, extremes, reduce
 @public("norm", method=True, tensor_first=False, numpy=False)
 def norm(
     input: Tensor,
-    p: float | str = "fro",
+    p: float | str | None = "fro",
     dim: Ints | None = None,
     keepdim: builtins.bool = False,
     out: Tensor | None = None,
