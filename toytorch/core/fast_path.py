@@ -278,9 +278,6 @@ def ufunc_of(op: Op) -> Any:
 
 def operate(op: Op, args: Args) -> Any:
     """An operator's call, which leaves operands that the op does not take to their own class."""
-    if isinstance(args[1], np.ndarray) or isinstance(args[0], np.ndarray):
-        # x + array works, but no add(x, array)
-        args = tuple([wrap_result(a) if isinstance(a, np.ndarray) else a for a in args])
     other = args[1]
     if isinstance(other, Tensor) or scalars.fits(op.schema.args[1], other):
         return dispatch.call(op, args)
