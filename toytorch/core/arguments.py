@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from toytorch.backends.sparse import unsupported
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, as_dtype
+from toytorch.facts.device import device, layout, memory_format
+from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Args
 from toytorch.facts.schema import REQUIRED, Argument, wrong_argument
 
@@ -156,29 +158,61 @@ def is_number(value: object) -> bool:
 
 
 def all_are(kind: str, values: object) -> bool:
-    """Whether something is a list of what an argument of a type takes, or a tensor, which may be one."""
-    if not isinstance(values, (list, tuple)):
-        return isinstance(values, Tensor)
-    return all(map(TAKES[kind], values))
+    """Whether something is a list of what an argument of a type takes."""
+    return isinstance(values, (list, tuple)) and all(map(TAKES[kind], values))
+
+
+def all_int(values: Sequence[object]) -> bool:
+    """Whether values are Python's own integers, as most are."""
+    for v in values:  # noqa: SIM110  # `all` with a generator takes three times as long
+        if v.__class__ is not int:
+            return False
+    return True
+
+
+def are_ints(values: object) -> bool:
+    """Whether something stands for integers, or for one: of a list the first may be no truth."""
+    if isinstance(values, (list, tuple)):
+        return all_int(values) or (
+            TAKES["int"](values[0]) and all(v.__class__ is bool or TAKES["int"](v) for v in values)
+        )
+    return TAKES["int"](values) or (isinstance(values, Tensor) and is_one(values))
+
+
+def is_one(value: Tensor) -> bool:
+    """Whether a tensor is one integer or truth, without dimensions."""
+    return not value.ndim and value.dtype.rank < 2
 
 
 # Whether PyTorch's parser takes a value for an argument of a type.
 TAKES: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: isinstance(v, Tensor),
     "Operand": lambda v: isinstance(v, (Tensor, *NUMBERS, np.generic)),
-    "int": lambda v: v.__class__ is not bool and (is_index(v) or is_integer(v)),
+    "int": lambda v: (
+        v.__class__ is not bool and (is_integer(v) if isinstance(v, Tensor) else is_index(v))
+    ),
     "float": lambda v: is_number(v),  # a complex one is refused where it is made a real one
     "Scalar": lambda v: is_number(v),
-    "bool": lambda v: isinstance(v, (bool, np.bool_)),
+    "bool": lambda v: isinstance(v, bool),
     "str": lambda v: isinstance(v, str),
-    "int[]": lambda v: all_are("int", v) or TAKES["int"](v),
+    "int[]": are_ints,
     "float[]": lambda v: all_are("float", v),
     "Tensor[]": lambda v: all_are("Tensor", v),
     "str[]": lambda v: all_are("str", v),
+    "dtype": lambda v: isinstance(v, dtype) or (v.__class__ is type and v in NUMBERS),
+    "layout": lambda v: isinstance(v, layout),
+    "memory_format": lambda v: isinstance(v, memory_format),
+    "Device": lambda v: v.__class__ is not bool and isinstance(v, (device, str, int)),
 }
-TYPED = ("int", "bool", "str")  # types that are asked for before anything is computed
+TYPED = (
+    "int",
+    "bool",
+    "str",
+    "memory_format",
+)  # types that are asked for before anything is computed
 SAID = {"int[]": "tuple of ints", "float[]": "tuple of floats", "Scalar": "Number"}
-SAID |= {"Tensor[]": "tuple of Tensors", "Operand": "Tensor"}
+SAID |= {"Tensor[]": "tuple of Tensors", "Operand": "Tensor", "Device": "torch.device"}
+SAID |= {kind: f"torch.{kind}" for kind in ("dtype", "layout", "memory_format")}
 
 
 def takes(kind: str, name: str, value: object) -> bool:
@@ -205,6 +239,39 @@ def as_typed(op: Op, i: int, value: Any) -> Any:
     return plain_number(value) if a.type.startswith("int") else value
 
 
+def as_ints(op: Op, i: int, value: Any) -> Any:
+    """An argument that is some ints, of which one will do; what is none is refused."""
+    if value.__class__ is tuple and all_int(value):
+        return value
+    a = op.schema.args[i]
+    if value is None and (a.is_optional or a.default == ()):
+        return a.default
+    if not takes(a.type, a.name, value):
+        raise refused(op, i, value)
+    single = isinstance(value, (Tensor, np.ndarray, np.generic))
+    return int(value) if single else value
+
+
+def option(op: Op, i: int, value: Any) -> Any:
+    """An argument that is no tensor, as the op's kernel takes it; what the schema does not is refused."""
+    a = op.schema.args[i]
+    kind = a.type.rstrip("?")
+    if is_dim(a):
+        return as_dim(op, i, value)
+    if value is None and a.is_optional:
+        return value
+    found = too_large(kind, value)
+    if found is not None:
+        raise found
+    if kind == "dtype":
+        return as_dtype(value)
+    if kind in ("float", "Scalar"):
+        return number(op, i, value)
+    if kind == "int[]":
+        return as_ints(op, i, value)
+    return as_typed(op, i, value) if kind in TYPED else value
+
+
 def refused(op: Op, i: int, value: object) -> Exception:
     """What PyTorch says of an argument of another type than the schema's."""
     kind = op.schema.args[i].type.rstrip("?")
@@ -218,7 +285,21 @@ def first_wrong(op: Op, args: Args) -> Exception | None:
     for i, (a, value) in enumerate(zip(op.schema.args, args)):
         if not takes(a.type, a.name, value):
             return refused(op, i, value)
+        found = too_large(a.type, value)
+        if found is not None:
+            return found
     return None
+
+
+def too_large(kind: str, value: object) -> Exception | None:
+    """What PyTorch says of an integer of more than 64 bits; None where it is none."""
+    if not isinstance(value, int) or -(1 << 63) <= value < 1 << (63 if "int" in kind else 64):
+        return None
+    if "int" in kind:
+        return ValueError("Overflow when unpacking long long")
+    return OverflowError(
+        "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
+    )
 
 
 def plain_number(value: Any) -> Any:
@@ -280,21 +361,14 @@ def bound(
             i = -1  # a number is `self`, and no `input`
         if i < 0 or not (given[i] is a.default or (a.is_variadic and given[i] == ())):
             name = op.name.split(".")[0] + "_" * in_place
-            if word == op.elsewhere and not in_place:
+            if word == op.elsewhere and not in_place and takes("dtype", word, value):
                 raise NotImplementedError(unsupported(f"{op.name}.dtype", "CPU"))
             raise TypeError(f"{name}() got an unexpected keyword argument '{word}'")
         if a.is_variadic and not isinstance(value, (tuple, list)):
             raise not_ints(op.name, word, value)
         given[i] = spread((value,)) if a.is_variadic else value
-        if is_dim(a):
-            given[i] = as_dim(op, i, value)
-        elif a.type.startswith("dtype") and value is not None:
-            asked: Any = value
-            given[i] = as_dtype(asked)
-        elif a.type.rstrip("?") in ("float", "Scalar"):
-            given[i] = number(op, i, value)
-        elif a.type.rstrip("?") in TYPED:
-            given[i] = as_typed(op, i, value)
+        if not a.is_tensor and not a.is_variadic:
+            given[i] = option(op, i, value)
     lacking = [i for i, value in enumerate(given) if value is REQUIRED]
     if lacking:
         raise TypeError(missing(op, lacking))

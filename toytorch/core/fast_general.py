@@ -51,7 +51,7 @@ def {name}({params}):
             c = {kernel}
             if c.dtype is a.dtype{known}:
                 return made_view(op, args, c)
-    except AttributeError:
+    except (AttributeError, OverflowError):
         return call(op, args)  # which says what is wrong
     return call(op, args)
 """

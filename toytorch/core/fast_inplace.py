@@ -13,6 +13,7 @@ import numpy as np
 
 from toytorch.core import fast_saved, fast_whole, inplace
 from toytorch.core import write as writes
+from toytorch.core.arguments import TYPED
 from toytorch.core.fast_path import indent, names_for, ufunc_of
 from toytorch.core.fast_several import NUMBER
 from toytorch.core.memory_order import assign
@@ -229,6 +230,8 @@ def option_test(a: Argument) -> str:
         return f" and ({a.name}.__class__ is float or {a.name}.__class__ is int)"
     if a.type.startswith("dtype"):
         return f" and {a.name} is None"
+    if a.type in TYPED:
+        return f" and {a.name}.__class__ is {a.type}"
     return f" and {a.name}.__class__ is not Tensor"
 
 

@@ -26,6 +26,7 @@ from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, alias, as_dtype, wrap_result
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.device import memory_format
 from toytorch.facts.hints import Args
 from toytorch.facts.node import sequence
 from toytorch.facts.schema import REQUIRED
@@ -322,6 +323,8 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "missing": arguments.missing,
         "as_dim": arguments.as_dim,
         "number": arguments.number,
+        "as_ints": arguments.as_ints,
+        "memory_format": memory_format,
         "as_typed": arguments.as_typed,
         "whole": fast_whole.unary if len(op.tensor_at) == 1 else fast_whole.binary,
         "as_dtype": as_dtype,

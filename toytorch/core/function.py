@@ -108,9 +108,10 @@ def general(op: Op, names: dict[str, Any]) -> str:
                 f"    if {name}.__class__ is not float and {name}.__class__ is not int{some}:\n"
                 f"        {name} = number(op, {i}, {name})\n"
             )
-        elif a.type.startswith("int[]"):  # of which one will do, but no truth
+        elif a.type in ("int[]", "int[]?"):  # of which one will do
             checks.append(
-                f"    if {name}.__class__ is bool:\n        {name} = as_typed(op, {i}, {name})\n"
+                f"    if {name}.__class__ is not int{some}:\n"
+                f"        {name} = as_ints(op, {i}, {name})\n"
             )
         elif (kind := a.type.rstrip("?")) in arguments.TYPED:
             checks.append(

@@ -78,7 +78,7 @@ def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> A
     if common is None:
         return xp.asarray(value)
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
-        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+        raise OverflowError("int too big to convert")
     made = xp.asarray(value).astype(work)
     return made[()] if xp is np else made
 

@@ -15,7 +15,7 @@ from numpy import ndarray
 from toytorch.backends import base
 from toytorch.core import inplace as writing
 from toytorch.core import subclasses
-from toytorch.core.arguments import plain_numbers
+from toytorch.core.arguments import option, plain_numbers
 from toytorch.core.compute import common_dtype, compute, compute_pointwise
 from toytorch.core.memory_order import assign, kept
 from toytorch.core.op import Op
@@ -56,6 +56,8 @@ def quick(target: Tensor) -> bool:
 def inplace(op: Op, args: Args, timed: bool = False) -> Tensor:
     """Runs `op` and writes the result into its first argument."""
     args = plain_numbers(args)
+    if op.option_at:
+        args = tuple([option(op, i, a) if i in op.option_at else a for i, a in enumerate(args)])
     if state.profiler is not None and not timed:
         return state.profiler.around(  # it returns what we do
             f"aten::{op.name}_", args, inplace, op, args, True

@@ -41,6 +41,8 @@ class device:
             type, index = type.type, type.index
         elif isinstance(type, int) and not isinstance(type, bool):
             type, index = "cuda", type
+            if index < 0:
+                raise RuntimeError("Device index must not be negative")
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         name, number = parsed(type)

@@ -205,13 +205,12 @@ def parse(text: str) -> Schema:
 
 
 def wrong_argument(function: str, name: str, place: int, wanted: str, value: object) -> TypeError:
-    """What PyTorch's parser of arguments says of one of another type.
+    """What PyTorch's parser of arguments says of one of another type; at place 0, of one given by name.
 
     >>> wrong_argument("kron", "other", 2, "Tensor", 3.0)
     TypeError("kron(): argument 'other' (position 2) must be Tensor, not float")
     """
     kind = type(value)
     given = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
-    return TypeError(
-        f"{function}(): argument '{name}' (position {place}) must be {wanted}, not {given}"
-    )
+    at = f" (position {place})" if place else ""
+    return TypeError(f"{function}(): argument '{name}'{at} must be {wanted}, not {given}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar, cast
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from toytorch.backends.base import raise_too_large
 from toytorch.core import subclasses
-from toytorch.core.arguments import SAID, TAKES, is_integer, not_ints, spread, takes
+from toytorch.core.arguments import SAID, TAKES, all_int, not_ints, spread, takes
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.subclasses import ask, foreign
@@ -164,7 +163,7 @@ def public(
             function.__name__ = function.__qualname__ = called.rpartition(".")[2]
             function.__doc__ = doc
         described = composed(**facts)(function)
-        kinds = () if called.startswith("masked.") else TAKES if tensor_first else NO_TENSORS
+        kinds = {"dtype"} if called.startswith("masked.") else TAKES if tensor_first else NO_TENSORS
         named = with_words(described, words, asked, called.replace(".", "_"), numpy, numbers, kinds)
         for name in names:
             PUBLIC[name] = need_tensor(named, name) if tensor_first else named
@@ -177,87 +176,90 @@ def public(
     return register
 
 
-def once_more(
-    function: Fn,
-    error: Exception,
-    args: tuple[object, ...],
-    kwargs: dict[str, object],
-    kinds: Collection[str] = TAKES,
-) -> Any:
-    """Calls a function that raised `error` again, with numbers in the place of tensors of one integer
-    where it takes integers. Where there are no such tensors it raises `error`, or says which argument is
-    of another type than the function takes: `kinds` are the types that PyTorch's parser looks at."""
-    own = inspect.unwrap(function)
-    hints, names = own.__annotations__, own.__code__.co_varnames
-    meant = {name for name in names if str(hints.get(name)).lower().startswith("int")}
-    first = tuple(plain_integer(v) if n in meant else v for n, v in zip(names, args))
-    first += args[len(first) :]
-    more = {n: plain_integer(v) if n in meant else v for n, v in kwargs.items()}
-    changed = any(a is not b for a, b in zip((*first, *more.values()), (*args, *kwargs.values())))
-    if changed and isinstance(error, RETRIED):
-        return function(*first, **more)
-    if not isinstance(error, TypeError):
-        if isinstance(
-            error, ValueError
-        ):  # of a text, which is for PyTorch's own Python code to ask
-            kinds = set(kinds) - {"str"}
-        by_place = zip(names[: own.__code__.co_argcount], args)
-        refuse_wrong(function.__name__, hints, (*by_place, *kwargs.items()), kinds)
-    raise error
-
-
 def plain_integer(value: Any) -> Any:
-    """The number in a tensor of one integer; anything else as it is."""
-    return value.item() if is_integer(value) else value
+    """The number that stands for one integer in a tensor or of NumPy's; anything else as it is."""
+    single = isinstance(value, (Tensor, np.ndarray, np.generic)) and not value.ndim
+    return int(value) if single else value
 
 
-# After which a function is called again with numbers for tensors that stand for them.
-RETRIED = (TypeError, AttributeError, MemoryError, ValueError)
-# The classes of values with which Python would compute where there should be an integer.
-NOT_WHOLE = {bool, float, tuple, list, type(None), np.bool_, np.float32, np.float64}
 # The types of the schemas that annotations stand for.
 HINTED = {"builtins.bool": "bool", "Sequence[Tensor]": "Tensor[]"}
 HINTED["Sequence[str]"] = "str[]"  # names of dimensions
-HINTED["float"] = "Scalar"  # which may be complex at first
+HINTED |= {"float": "Scalar", complex.__name__: "Scalar"}  # a float may be complex at first
 SIZES = ("Ints", "Shape", "Sizes", "Sequence[int]", "tuple[int, ...]", "list[int]")
 HINTED.update(dict.fromkeys(SIZES, "int[]"))
+HINTED |= {"DType": "dtype", "types.dtype": "dtype", "MemoryFormat": "memory_format"}
+HINTED |= {"Layout": "layout", "Device": "Device"}
+# The classes of values that are looked at no further.
+USUAL: dict[str, tuple[Any, ...]] = {
+    "Tensor": (Tensor,),
+    "int": (int,),
+    "int[]": (int,),
+    "bool": (bool,),
+    "Scalar": (int, float, bool, complex),
+    "None": (type(None),),
+}
+# What is made of values that stand for others: tensors of one integer, NumPy's numbers, Python's types.
+MEANT: dict[str, Callable[[Any], Any]] = {"dtype": as_dtype, "int": plain_integer}
+MEANT["int[]"] = plain_integer
+READ = ("size_average", "reduce")  # truths that PyTorch's own Python code reads, whatever they are
+MAY_BE_NONE = (
+    "requires_grad",
+    "pin_memory",
+    "device",
+    "dtype",
+    "layout",
+)  # whatever annotations say
+Settle = Callable[[Args, Kwargs], Args]
 
 
-def whole_of(function: Fn, kinds: Collection[str]) -> tuple[int, Any]:
-    """Of the parameters that are one integer, if PyTorch's parser looks at those: the place of the first,
-    and what refuses the arguments of a call in which one is none."""
+def asker(function: Fn, kinds: Collection[str], first: int = 1) -> Settle:
+    """What refuses the first argument of a call that has another type than a function's annotations say,
+    and gives the arguments with numbers for what stands for integers (tensors of one integer,
+    NumPy's). `kinds` are the types that PyTorch's parser looks at, `first` is where it begins to count."""
     own = inspect.unwrap(function)
     hints, code = own.__annotations__, own.__code__
-    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if "int" in kinds else ()
-    whole = {n: hints[n] for n in known if str(hints.get(n)).split(" | ")[0] == "int"}
-    places = [i for i, n in enumerate(known) if n in whole]
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    wanted: dict[str, list[str]] = {}
+    for i, name in enumerate(known):
+        found = [HINTED.get(k, k) for k in str(hints.get(name, "")).split(" | ")]
+        asked = {*kinds, "None", *["Tensor"] * (i > 0 and "int" in kinds)}
+        read = name == "out" or (name in READ and "bool" in found)
+        if not read and asked.issuperset(found):
+            wanted[name] = found + ["None"] * (name in MAY_BE_NONE)
+    usual = {n: frozenset(c for k in ks for c in USUAL.get(k, ())) for n, ks in wanted.items()}
+    places = [(i, usual[n]) for i, n in enumerate(known[: code.co_argcount]) if n in wanted]
 
-    def refuse_broken(args: Args, kwargs: Kwargs) -> None:
-        for i in places:
-            if i < len(args) and args[i].__class__ in NOT_WHOLE:
-                refuse_wrong(function.__name__, whole, tuple(zip(known, args)), kinds)
-        if kwargs and not whole.keys().isdisjoint(kwargs):
-            named = (*zip(known, args), *kwargs.items())
-            refuse_wrong(function.__name__, whole, named, kinds)
+    def settle(args: Args, kwargs: Kwargs) -> Args:
+        count = len(args)
+        for i, classes in places:
+            if i >= count:
+                break
+            if args[i].__class__ not in classes:
+                settled = as_asked(function, known[i], i + first, wanted[known[i]], args[i])
+                if settled is not args[i]:
+                    args = (*args[:i], settled, *args[i + 1 :])
+        for name, value in kwargs.items():
+            if name in usual and value.__class__ not in usual[name]:
+                kwargs[name] = as_asked(function, name, 0, wanted[name], value)
+        return args
 
-    return (places[0], refuse_broken) if places else (sys.maxsize, lambda args, kwargs: None)
+    return settle
 
 
-def refuse_wrong(
-    function: str,
-    hints: dict[str, Any],
-    given: tuple[tuple[str, object], ...],
-    among: Collection[str],
-) -> None:
-    """Refuses the first argument that has another type than a function's annotations say."""
-    for i, (name, value) in enumerate(given):
-        kinds = str(hints.get(name, "")).split(" | ")
-        if (value is None and "None" in kinds) or name in ("device", "layout"):
-            continue  # those words are looked at elsewhere
-        wanted = [HINTED.get(k, k) for k in kinds if k != "None"]
-        if not any(k not in among or takes(k, name, value) for k in wanted):
-            said = SAID.get(wanted[0], wanted[0])
-            raise wrong_argument(function, name, i + 1, said, value) from None
+def as_asked(function: Fn, name: str, place: int, wanted: list[str], value: Any) -> Any:
+    """A value that is of one of the types `wanted`, as a number where it stands for an integer."""
+    if value.__class__ is tuple and "int[]" in wanted and all_int(value):
+        return value
+    if "Tensor" in wanted and isinstance(value, Tensor):
+        return value
+    for kind in wanted:
+        if kind != "None" and takes(kind, name, value):
+            return MEANT[kind](value) if kind in MEANT else value
+    if foreign((value,)):
+        return value
+    said = SAID.get(wanted[0], wanted[0])
+    raise wrong_argument(function.__name__, name, place, said, value)
 
 
 def with_words(
@@ -298,6 +300,8 @@ def with_words(
     }
 
     outs = outs_of(function)
+    alone = not called and known[:1] == ["self"]  # a method, whose first argument is not counted
+    settle = asker(function, kinds, 0 if alone else 1)
     called = called or function.__name__
 
     def amiss(error: Exception, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
@@ -314,21 +318,16 @@ def with_words(
             and foreign((*args, *kwargs.values()))
         ):
             return ask(run, args, **kwargs)
-        return once_more(function, error, args, kwargs, kinds)
-
-    truths = {n for n in known if hint_of(function, n) == "bool" in kinds}
-    first, refuse_broken = whole_of(function, kinds)
+        raise error
 
     @functools.wraps(function)
     def run(*args: object, **kwargs: object) -> Any:
-        if len(args) > first or kwargs:
-            refuse_broken(args, kwargs)
         if not kwargs:
+            args = settle(args, kwargs)
             try:
                 return function(*args)
             except Exception as error:
                 return amiss(error, args, kwargs)
-        typed(kwargs, called, truths)
         if outs and kwargs.get("out") is not None:
             need_out(called, kwargs["out"], outs)
         for word in telling.keys() & kwargs.keys():
@@ -348,12 +347,13 @@ def with_words(
         if "*" in kwargs:
             before = [kwargs.pop(name) for name in known[len(args) : positional] if name in kwargs]
             args = (*args, *before, kwargs.pop("*"))
+        args = settle(args, kwargs)
         try:
             return function(*args, **kwargs)
         except Exception as error:
             return amiss(error, args, kwargs)
 
-    run.__dict__["within"] = function, amiss
+    run.__dict__["within"] = function, amiss, settle
     return cast(F, run) if asked or renamed or outs or "dtype" in known else function
 
 
@@ -364,32 +364,6 @@ def outs_of(function: Fn) -> int:
     if text.startswith("tuple["):
         return int(text.count("Tensor"))
     return int(text == "Tensor | None")
-
-
-def hint_of(function: Fn, name: str) -> str:
-    """A parameter's annotation, as schemas have it."""
-    hint = str(inspect.unwrap(function).__annotations__.get(name, ""))
-    return HINTED.get(hint, hint)
-
-
-WANTED = ("requires_grad",)  # of every function that makes a tensor
-
-
-def typed(kwargs: Kwargs, called: str, truths: Collection[str] = WANTED) -> None:
-    """Puts the package's type in the place of Python's: `dtype=float` is float64. What is no truth
-    where one is asked for is refused."""
-    for word, value in kwargs.items():
-        if word == "dtype" and value.__class__ is type:
-            kwargs[word] = as_dtype(kwargs[word])
-        elif (
-            word in truths
-            and value.__class__ is not bool
-            and not (value is None and word in WANTED)
-            and not takes("bool", word, value)
-        ):
-            raise TypeError(
-                f"{called}(): argument '{word}' must be bool, not {type(value).__name__}"
-            )
 
 
 def spelled_by_callers(function: Any, known: list[str]) -> list[str]:
@@ -404,6 +378,12 @@ def takes_words(**words: str) -> Callable[[F], F]:
     return lambda function: with_words(function, words, asked=True)
 
 
+def asks(function: F) -> F:
+    """A function of PyTorch's own Python code that hands its arguments on, whose types are asked there;
+    texts and truths it reads itself."""
+    return with_words(function, asked=True, numpy=False, kinds=set(TAKES) - {"str", "bool"})
+
+
 def creating(function: F, name: str = "") -> F:
     """A `watched` function that makes a tensor, of no random numbers, and does nothing else."""
     return watched(composed(creates=True)(function), name)
@@ -415,12 +395,15 @@ def watched(function: F, name: str = "") -> F:
     The tracer does, because a fresh tensor must be made again in every run of a traced function.
     """
 
+    settle = asker(function, NO_TENSORS)
+    by_place = inspect.unwrap(function).__code__.co_argcount > 0
+
     @functools.wraps(function)
     def make(*args: object, **kwargs: object) -> Any:
-        if kwargs:
-            typed(kwargs, make.__name__)
-            if kwargs.get("out") is not None:
-                need_out(make.__name__, kwargs["out"], 1)
+        if kwargs or by_place:
+            args = settle(args, kwargs)
+        if kwargs and kwargs.get("out") is not None:
+            need_out(make.__name__, kwargs["out"], 1)
         if state.fast_path is state.SLOW:
             for mode in reversed(state.local.modes):
                 take_over = getattr(mode, "on_create", None)
@@ -431,10 +414,7 @@ def watched(function: F, name: str = "") -> F:
                 made = subclasses.below.create(make, args, kwargs)
                 if made is not NotImplemented:
                     return made
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            return once_more(function, error, args, kwargs, NO_TENSORS)
+        return function(*args, **kwargs)
 
     make.__name__ = name or function.__name__
     CREATING[make.__name__] = make
@@ -454,6 +434,8 @@ def relaying(function: F) -> F:
                 if stands_for_input is not None and stands_for_input(args[0]):
                     with state.below(mode):
                         return mode.on_relaid(relay, args, kwargs)
+        if args and not isinstance(args[0], Tensor):
+            raise wrong_argument(function.__name__, "input", 1, "Tensor", args[0])
         return function(*args, **kwargs)
 
     return cast(F, relay)
@@ -467,11 +449,8 @@ def need_tensor(function: Any, name: str, kinds: Collection[str] = TAKES) -> Any
     one of the `kinds` of type that PyTorch's parser looks at."""
     seen_as = "aten::" + name.replace(".", "_")
     # As `with_words` has them.
-    within, amiss = getattr(
-        function, "within", (function, functools.partial(once_more, function, kinds=kinds))
-    )
+    within, amiss, settle = getattr(function, "within", (function, None, asker(function, kinds)))
     named = within is not function
-    first, refuse_broken = whole_of(function, kinds)
 
     @functools.wraps(function)
     def checked(*args: object, **kwargs: object) -> Any:
@@ -485,8 +464,9 @@ def need_tensor(function: Any, name: str, kinds: Collection[str] = TAKES) -> Any
             return state.profiler.around(seen_as, args, function, *args, **kwargs)
         if kwargs and named:
             return function(*args, **kwargs)
-        if len(args) > first or kwargs:
-            refuse_broken(args, kwargs)
+        args = settle(args, kwargs)
+        if amiss is None:
+            return within(*args, **kwargs)
         try:
             return within(*args, **kwargs)
         except Exception as error:

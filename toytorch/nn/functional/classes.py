@@ -12,12 +12,14 @@ from toytorch.facts import state
 from toytorch.facts.composed import cast_to
 from toytorch.nn.functional.lookup import linear
 from toytorch.nn.functional.reduction import legacy_reduction
+from toytorch.ops.define import asks
 from toytorch.ops.nn.loss import nll
 from toytorch.ops.reductions import exponentials
 
 __all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
 
+@asks
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -32,6 +34,7 @@ def nll_loss(
     return nll(input, target, weight, ignore_index, reduction)
 
 
+@asks
 @cast_to("float32")
 def cross_entropy(
     input: Tensor,

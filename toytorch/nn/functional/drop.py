@@ -5,6 +5,7 @@ from __future__ import annotations
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.composed import composed
+from toytorch.ops.define import asks
 from toytorch.ops.nn.dropout import drop, drop_alpha
 
 __all__ = [
@@ -17,6 +18,7 @@ def _check(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
+@asks
 @composed(idle="training")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zeros each element with probability p and scales the rest by 1/(1 - p)."""
@@ -24,6 +26,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return drop(input, p, training, inplace)
 
 
+@asks
 @composed(idle="training")
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
@@ -33,6 +36,7 @@ def alpha_dropout(
     return drop_alpha(input, p, training, inplace)
 
 
+@asks
 @composed(idle="training")
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
@@ -69,6 +73,7 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
     return made.squeeze(0) if single else made
 
 
+@asks
 @composed(idle="training")
 def dropout1d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
@@ -83,6 +88,7 @@ def dropout1d(
     return _channels("dropout1d", input, p, training, inplace, 1)
 
 
+@asks
 @composed(idle="training")
 def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
@@ -91,6 +97,7 @@ def dropout2d(
     return _channels("dropout2d", input, p, training, inplace, 2)
 
 
+@asks
 @composed(idle="training")
 def dropout3d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False

@@ -7,7 +7,7 @@ from toytorch.facts import state
 from toytorch.facts.dtype import bfloat16, float16, float32
 from toytorch.facts.hints import Shape
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
-from toytorch.ops.define import tensor_first
+from toytorch.ops.define import asks, tensor_first
 from toytorch.ops.nn import layer_norm as layers
 from toytorch.ops.nn import normalize as norms
 from toytorch.ops.nn import rms_norm as rms
@@ -38,6 +38,7 @@ def _verify_batch_size(size: Shape) -> None:
         )
 
 
+@asks
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -104,6 +105,7 @@ def layer_norm(
     return layers.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
+@asks
 def rms_norm(
     input: Tensor, normalized_shape: Shape, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -111,6 +113,7 @@ def rms_norm(
     return rms.rms_norm(input, normalized_shape, weight, eps)
 
 
+@asks
 def group_norm(
     input: Tensor,
     num_groups: int,

@@ -18,7 +18,7 @@ from toytorch.facts import state
 from toytorch.facts.composed import called, composed
 from toytorch.facts.hints import Fn, Ints, OutputSize, Sizes
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.define import takes_words, tensor_first
+from toytorch.ops.define import asks, takes_words, tensor_first
 from toytorch.ops.nn import pool as pools
 from toytorch.ops.nn import resize
 from toytorch.ops.nn.pool_arrays import pooled_size
@@ -102,6 +102,7 @@ def max_pool1d_with_indices(
     return values.squeeze(-2), places.squeeze(-2)
 
 
+@asks
 @composed(returns="(Tensor, Tensor) if return_indices else Tensor")
 def max_pool1d(
     input: Tensor,
@@ -131,7 +132,7 @@ def max_pool1d(
     return counted(values, 1) if input.ndim == 2 else values
 
 
-def _max_pool(n: int) -> tuple[Any, Any]:
+def _max_pool(n: int) -> tuple[Any, ...]:
     def pair(
         input: Tensor,
         kernel_size: Ints,
@@ -156,7 +157,8 @@ def _max_pool(n: int) -> tuple[Any, Any]:
         return tuple(made) if return_indices else made[0]
 
     record = pools.MAX[n]
-    return _named(f"max_pool{n}d", f"The largest elements of windows of {SHAPES[n]}", pair, maxima)
+    doc = f"The largest elements of windows of {SHAPES[n]}"
+    return tuple(map(asks, _named(f"max_pool{n}d", doc, pair, maxima)))
 
 
 max_pool2d_with_indices, max_pool2d = _max_pool(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -14,7 +15,7 @@ from toytorch.nn.functional.pool import (
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
 )
-from toytorch.ops.define import tensor_first
+from toytorch.ops.define import need_tensor, tensor_first
 from toytorch.ops.nn import fold, resize
 from toytorch.ops.nn import grid_sample as sampling
 from toytorch.ops.nn import pad as borders
@@ -29,7 +30,7 @@ channel_shuffle = native_channel_shuffle = fold.channel_shuffle.function
 pixel_shuffle, pixel_unshuffle = fold.pixel_shuffle.function, fold.pixel_unshuffle.function
 
 
-@tensor_first
+@functools.partial(need_tensor, name="pad")
 def pad(input: Tensor, pad: Shape, mode: str = "constant", value: float | None = None) -> Tensor:
     """A border of a value, or of the tensor mirrored, repeated or taken round.
 
@@ -87,8 +88,8 @@ def _target(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None)
                     f"{size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
                     "output size in (o1, o2, ...,oK) format."
                 )
-            return tuple(int(s) for s in size), None
-        return (int(size),) * n, None
+            return tuple(size), None
+        return (size,) * n, None
     given = isinstance(scale_factor, (list, tuple))
     scales = tuple(scale_factor) if given else (scale_factor,) * max(n, 0)
     if given and len(scales) != n:
@@ -126,7 +127,7 @@ def interpolate(
             "align_corners option can only be set with the interpolating modes: "
             "linear | bilinear | bicubic | trilinear"
         )
-    corners = bool(align_corners)
+    corners = False if align_corners is None else align_corners
     sizes, scales = _target(input, size, scale_factor, recompute_scale_factor)
     if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
         raise ValueError(

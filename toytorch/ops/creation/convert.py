@@ -11,7 +11,7 @@ from toytorch.backends import base
 from toytorch.backends.sparse import SparseArray
 from toytorch.core import inplace as writing
 from toytorch.core import write
-from toytorch.core.arguments import spread
+from toytorch.core.arguments import TAKES, spread
 from toytorch.core.memory_order import has_channels_last
 from toytorch.core.op import Op
 from toytorch.core.storage import InferenceStorage, ShownInference, Storage
@@ -37,7 +37,7 @@ from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size, infer_size
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data, memory
-from toytorch.ops.define import creating, define, public, relaying, takes_words
+from toytorch.ops.define import asker, creating, define, public, relaying, takes_words
 from toytorch.ops.shaping import copies, view
 
 
@@ -89,6 +89,8 @@ def to(
     >>> Tensor([1, 2]).to(types.int64)
     tensor([1, 2])
     """
+    if not (non_blocking.__class__ is copy.__class__ is bool and memory_format is None):
+        _ask((self,), dict(zip(_FLAGS, (non_blocking, copy, memory_format))))
     first = args[0].__class__ if args else None
     if first in NUMBERS and (args[1].__class__ is bool if args[1:] else first is not int):
         args = (NUMBERS[first], *args[1:])  # a number stands for the type of numbers
@@ -134,6 +136,9 @@ def to(
     if copy and result is self:
         result = self.clone()
     return result
+
+
+_ask, _FLAGS = asker(to, TAKES), to.__code__.co_varnames[3:6]
 
 
 def suggested_format(array: Array) -> str:
@@ -383,7 +388,7 @@ def _new(name: str) -> Any:
             self._array.__class__ is np.ndarray
             and state.fast_path is not state.SLOW
             and (dtype, device, layout) == (None, None, None)
-            and not (requires_grad or more)
+            and (requires_grad, pin_memory, more) == (False, False, {})
         ):
             made = create.plain_new(name, size, self.dtype)
             if made is not None:
@@ -399,8 +404,9 @@ def _new(name: str) -> Any:
             )
             if made is not None:
                 return made
-        more |= {"device": device or self.device, "layout": layout or self.layout}
-        return factory(*size, dtype=dtype or self.dtype, requires_grad=requires_grad, **more)
+        own = {"dtype": dtype, "device": device, "layout": layout}
+        more |= {k: getattr(self, k) if v is None else v for k, v in own.items()}
+        return factory(*size, requires_grad=requires_grad, pin_memory=pin_memory, **more)
 
     method.__name__ = f"new_{name}"
     method.__doc__ = f"`{name}` with the type and place of this tensor unless others are given."

@@ -661,6 +661,7 @@ def eye(
     layout: Layout | None = None,
     device: Device = None,
     requires_grad: builtins.bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """The identity matrix.
 

@@ -17,7 +17,7 @@ from toytorch.core.tensor import Tensor, as_dtype, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
 from toytorch.facts.device import on_cpu
-from toytorch.facts.hints import Array, Device, DType
+from toytorch.facts.hints import Array, Device, DType, Layout
 from toytorch.facts.package import is_ours
 from toytorch.ops.creation.create import asking, finish, full, put_out
 from toytorch.ops.define import creating, takes_words
@@ -300,7 +300,9 @@ def scalar_tensor(
     value: float,
     *,
     dtype: DType | None = None,
+    layout: Layout | None = None,
     device: Device = None,
+    pin_memory: bool = False,
     requires_grad: builtins.bool = False,
 ) -> Tensor:
     """A 0-d tensor of a number, in the default type unless one is given.

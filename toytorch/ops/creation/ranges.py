@@ -250,8 +250,8 @@ def _kind_between(
 @public("linspace", tensor_first=False)
 @creating
 def linspace(
-    start: Any,
-    end: Any,
+    start: Tensor | float,
+    end: Tensor | float,
     steps: int,
     *,
     out: Tensor | None = None,
@@ -302,7 +302,7 @@ def logspace(
     out: Tensor | None = None,
     dtype: DType | None = None,
     layout: Layout | None = None,
-    device: str | None = None,
+    device: Device = None,
     requires_grad: builtins.bool = False,
     pin_memory: bool = False,
 ) -> Tensor:

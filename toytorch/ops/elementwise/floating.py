@@ -88,7 +88,7 @@ def _power(x: Tensor, other: Tensor) -> Tensor:
 
 
 @public("ldexp", method=True)
-def ldexp(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input·2ᵒᵗʰᵉʳ.
 
     >>> ldexp(Tensor([1.5]), Tensor([3]))
@@ -100,7 +100,7 @@ def ldexp(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(method=True)
-def ldexp_(self: Tensor, other: Any) -> Tensor:
+def ldexp_(self: Tensor, other: Tensor) -> Tensor:
     """In-place form of `ldexp`."""
     return write.inplace(elementwise.mul, (self, _power(self, other)))
 

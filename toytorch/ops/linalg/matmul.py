@@ -349,7 +349,8 @@ def _addmm(xp: ArrayModule, a: Array, m1: Array, m2: Array, beta: float, alpha: 
             made = product_of(xp, m1, m2)
             made += a
         return made
-    return plus(xp, a, product_of(xp, m1, m2), beta, alpha)
+    # A product of no terms is not multiplied by alpha, which may be infinite.
+    return plus(xp, a, product_of(xp, m1, m2), beta, alpha if m1.shape[1] else 1)
 
 
 def broadcast_or_none(a: tuple[int, ...], b: tuple[int, ...]) -> Any:
@@ -396,7 +397,7 @@ def _baddbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha
     product = _bmm(xp, b1, b2)
     if a.dtype != product.dtype:  # only of nothing
         a = a.astype(product.dtype)
-    if alpha != 1:
+    if alpha != 1 and b1.shape[2]:
         product *= as_element(np, alpha, product.dtype)[()]
     if beta == 0:
         return product

@@ -19,7 +19,7 @@ from toytorch.facts.dtype import IN_C, bfloat16, float16, float32, float64
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.at_once import taken
-from toytorch.ops.define import internal, public, reduction, tensor_first
+from toytorch.ops.define import asks, internal, public, reduction, tensor_first
 from toytorch.ops.indexing.by_index import where
 from toytorch.ops.nn.dropout import dropout
 from toytorch.ops.nn.windows import sizes_text
@@ -367,6 +367,7 @@ def nothing_seen(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 @public("bilinear")
+@asks
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x₁ᵀ·W·x₂ + b for each of W's matrices: (…, I), (…, J), (O, I, J) to (…, O)."""
     if input1.ndim != input2.ndim:

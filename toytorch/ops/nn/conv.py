@@ -421,7 +421,7 @@ def _of_dims(n: int, name: str, doc: str, function: Fn, layer: bool = False) -> 
     """The function over n dimensions under its public name."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return public(name, layer=layer)(takes_words()(function) if n == 1 else function)
+    return public(name, layer=layer)(takes_words()(function))
 
 
 def _forward_over(n: int) -> Any:

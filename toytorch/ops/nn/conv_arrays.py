@@ -226,9 +226,12 @@ def transposed_arrays(
 ) -> Any:
     """y (B, O, …) of x (B, C, …) and w (C, O/groups, …): every x adds its multiple of a kernel."""
     sizes = transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation, extra)
-    y = _direct(
-        xp, "convolution_input", _volumes_input, (x, w), (sizes, stride, padding, dilation), groups
-    )
+    y = None
+    if w.__class__ is not np.ndarray or np.isfinite(
+        w.sum()
+    ):  # between the steps it multiplies weights by zeros
+        options = (sizes, stride, padding, dilation)
+        y = _direct(xp, "convolution_input", _volumes_input, (x, w), options, groups)
     if y is not None:
         return with_last(y) if w.ndim == 4 and has_channels_last(w) else y
     y = _spread(xp, x, w, sizes, stride, padding, dilation, extra, groups)

@@ -19,7 +19,7 @@ from toytorch.ops.reductions import exponentials, extremes, reduce
 @public("norm", method=True, tensor_first=False, numpy=False)
 def norm(
     input: Tensor,
-    p: float | str = "fro",
+    p: float | str | None = "fro",
     dim: Ints | None = None,
     keepdim: builtins.bool = False,
     out: Tensor | None = None,
@@ -39,7 +39,7 @@ def _spread(
     name: str,
     op: Op,
     input: Tensor,
-    dim: Ints | str | None,
+    dim: Ints | str | bool | None,
     unbiased: bool | None,
     keepdim: builtins.bool,
     correction: float | None,
@@ -49,6 +49,8 @@ def _spread(
     if isinstance(dim, builtins.bool):
         dim, unbiased = None, dim
     if unbiased is not None:
+        if correction is not None:
+            raise TypeError(f"{name}() received an invalid combination of arguments")
         correction = 1 if unbiased else 0
     correction = 1 if correction is None else correction
     more = {} if out is None else {"out": out}
@@ -65,11 +67,11 @@ def _spread(
 def _variance(name: str, op: Op) -> Any:
     def function(
         input: Tensor,
-        dim: Ints | str | None = None,
+        dim: Ints | str | bool | None = None,
         unbiased: bool | None = None,
         keepdim: builtins.bool = False,
         *,
-        correction: float | None = 1,
+        correction: float | None = None,
         out: Tensor | None = None,
     ) -> Tensor:
         return _spread(name, op, input, dim, unbiased, keepdim, correction, out)
@@ -83,11 +85,11 @@ var, std = _variance("var", reduce.var), _variance("std", reduce.std)
 def _with_mean(name: str, op: Op, doc: str) -> Any:
     def function(
         input: Tensor,
-        dim: Ints | None = None,
+        dim: Ints | bool | None = None,
         unbiased: bool | None = None,
         keepdim: builtins.bool = False,
         *,
-        correction: float | None = 1,
+        correction: float | None = None,
     ) -> tuple[Tensor, Tensor]:
         return tuple(_spread(name, op, input, dim, unbiased, keepdim, correction))
 

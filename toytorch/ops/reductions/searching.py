@@ -189,7 +189,7 @@ FEW = 4096  # pairs, which are compared one by one
 )
 def isin(
     elements: Tensor | Scalar,
-    test_elements: Tensor,
+    test_elements: Tensor | Scalar,
     *,
     assume_unique: builtins.bool = False,
     invert: builtins.bool = False,

@@ -252,9 +252,7 @@ PLACES = dict.fromkeys(
 
 
 @public("split", tensor_first=False, numpy=False)
-def split_anything(
-    tensor: Tensor, split_size_or_sections: Ints, dim: int = 0
-) -> tuple[Tensor, ...]:
+def split_anything(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Tensor, ...]:
     """`tensor.split(…)`, whatever that is: PyTorch asks no more of its first argument."""
     return tensor.split(split_size_or_sections, dim)
 
@@ -297,7 +295,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @public("tensor_split", method=True, words=PLACES)
-def tensor_split(input: Tensor, indices_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(
+    input: Tensor, indices_or_sections: Ints | Tensor, dim: int = 0
+) -> tuple[Tensor, ...]:
     """Parts of nearly equal size, or parts cut at given places."""
     if input.ndim == 0:
         raise RuntimeError(

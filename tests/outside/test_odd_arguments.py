@@ -1,0 +1,110 @@
+"""One argument of a call has a type that its parameter does not take: whether it is refused for that.
+
+Calls are those of PyTorch's database of operators, each by all its public names. The argument changes,
+one at a time, and is drawn for each call; of three entries one is looked at. What is refused by either with
+another class of error than TypeError was refused for something else.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.oracle import ORACLE, SUBJECT, torch
+from tests.outside import signatures
+from tests.outside.alike import What, same_or_refused, whats
+from tests.outside.forms import Form, parameters, paths, tried
+
+ODD: tuple[Any, ...] = (None, True, 1.5, (True,), [1.5], {}, np.bool_(True), range(2), torch.bool)
+PARTS = 4
+# Functions of which some odd argument is taken by one side only.
+LEFT = {
+    "a harness carries no memory formats": "to",
+    "PyTorch's Python code takes what its parser would refuse": (
+        "fractional_max_pool2d linear_cross_entropy multi_margin_loss max_unpool3d"
+    ),
+    "an argument without a meaning in the overload that the others choose": (
+        "max min median nanmedian sum prod mean var std var_mean std_mean pinv squeeze "
+        "squeeze_ squeeze_copy contiguous scatter scatter_ sort trapz trapezoid cumulative_trapezoid eye"
+    ),
+    "asked by what it does with them": (
+        "unfold where index_put index_put_ unravel_index broadcast_shapes cond l1_loss mse_loss "
+        "gaussian_nll_loss adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
+        "adaptive_max_pool2d adaptive_max_pool3d"
+    ),
+}
+
+
+def odd_forms(info: Any) -> Iterator[Form]:
+    """An entry's first call by each name, with one odd argument at each place."""
+    dtype = torch.float32 if torch.float32 in info.dtypes else torch.int64
+    torch.manual_seed(0)
+    for sample in itertools.islice(info.sample_inputs("cpu", dtype), 1):
+        given = (sample.input, *sample.args)
+        for path in paths(info):
+            if tried(ORACLE, Form(path, given, sample.kwargs)) is not None:
+                continue
+            names = max(parameters(path) or [()], key=len)[len(given) :]
+            for place in (*range(1, len(given)), *dict.fromkeys((*sample.kwargs, *names))):
+                odd = ODD[zlib.crc32(f"{path} {place}".encode()) % len(ODD)]
+                if isinstance(place, int):
+                    yield Form(path, (*given[:place], odd, *given[place + 1 :]), sample.kwargs)
+                else:
+                    yield Form(path, given, {**sample.kwargs, place: odd})
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_types_that_are_refused(part: int) -> None:
+    wrong, count, left = [], 0, " ".join(LEFT.values()).split()
+    for info in signatures.database()[part :: 3 * PARTS]:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                some = list(odd_forms(info))
+        except Exception:
+            continue  # samples that need what this build of PyTorch lacks
+        for form in some:
+            theirs, ours = (tried(side, form) for side in (ORACLE, SUBJECT))
+            count += 1
+            known = form.path.rpartition(".")[2] in left
+            if {type(theirs), type(ours)} == {TypeError, type(None)} and not known:
+                wrong.append((str(form), form.args[1:], form.kwargs, theirs, ours))
+    assert not wrong
+    assert count > 50 or not signatures.database()
+
+
+@pytest.mark.parametrize(
+    "what",
+    whats(
+        lambda m: m.movedim(m.ones(2, 3), True, 0),
+        lambda m: m.nn.functional.pad(m.ones(3), (True, True)),
+        lambda m: m.nn.functional.conv2d(None, None),
+        lambda m: m.nn.functional.cross_entropy(None, None),
+        lambda m: m.nn.functional.dropout(None),
+        lambda m: m.ones(2).long() + 2**70,
+        lambda m: m.ones(2, 2).transpose(0, 2**70),
+        lambda m: m.chunk(m.ones(2), 2, 2**70),
+        lambda m: m.ones(2).scatter_reduce_(0, m.tensor([0]), m.ones(2), "sum", include_self=2.0),
+        lambda m: m.ones(2).round_(decimals=1.5),
+        lambda m: m.ones(2).sum((True,)),
+        lambda m: m.ones(2).amax(None, True).tolist(),
+        lambda m: m.ones(2).std(torch.bool),
+        lambda m: m.nn.functional.max_pool1d(m.ones(1, 4), m.tensor(2), m.tensor(True)).tolist(),
+        lambda m: m.addmm(m.ones(1, 1), m.ones(1, 0), m.ones(0, 1), alpha=np.inf).tolist(),
+        lambda m: (
+            m.nn.functional.conv_transpose1d(
+                m.ones(1, 1, 3), m.full((1, 1, 2), np.nan), stride=3, output_padding=2
+            )
+            .isnan()
+            .tolist()
+        ),
+    ),
+)
+def test_calls_that_went_otherwise(what: What) -> None:
+    same_or_refused(what)
