@@ -247,7 +247,7 @@ def asker(function: Fn, kinds: Collection[str], first: int = 1) -> Settle:
     return settle
 
 
-def as_asked(function: Fn, name: str, place: int, wanted: list[str], value: Any) -> Any:
+def as_asked(function: Fn, name: str, place: int, wanted: list[str], value: object) -> Any:
     """A value that is of one of the types `wanted`, as a number where it stands for an integer."""
     if value.__class__ is tuple and "int[]" in wanted and all_int(value):
         return value

@@ -248,7 +248,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: tuple[Tensor, Tensor] | Non
 
 
 @public("lu", method="lu", returns="(Tensor LU, Tensor pivots, Tensor info if get_infos)")
-def lu_legacy(A: Tensor, pivot: bool = True, get_infos: Any = False, out: Any = None) -> Any:
+def lu_legacy(A: Tensor, pivot: bool = True, get_infos: object = False, out: Any = None) -> Any:
     """(LU, pivots), and infos where asked for: the older form of `linalg.lu_factor_ex`."""
     warned.once(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and "

@@ -328,7 +328,7 @@ cdist_op: Op = in_own_type(
 
 
 @public("cdist", tensor_first=False)
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = MODES[0]) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: object = MODES[0]) -> Tensor:
     """‖x1[i] - x2[j]‖ₚ for all pairs of rows.
 
     >>> torch.cdist(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.], [0., 1.]]))

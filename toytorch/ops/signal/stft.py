@@ -103,12 +103,12 @@ def stft(
     hop_length: int | None = None,
     win_length: int | None = None,
     window: Tensor | None = None,
-    center: Any = True,
+    center: object = True,
     pad_mode: Any = "reflect",
     normalized: bool = False,
     onesided: bool | None = None,
     return_complex: bool | None = None,
-    align_to_window: Any = None,
+    align_to_window: object = None,
 ) -> Tensor:
     """X[f, t] = Σₖ window[k]·x[t·hop + k]·e^{-2πi·fk/n}: frequencies over time.
 

@@ -282,17 +282,19 @@ def of_map(grad: Tensor, shape: Sequence[int], forward: Callable[[Tensor], Any])
 
 
 def _roi_align_backward(
-    grad: Tensor, rois: Tensor, scale: float, high: int, wide: int, *rest: Any
+    grad: Tensor, rois: Tensor, scale: float, high: int, wide: int, *rest: int
 ) -> Tensor:
     *shape, ratio, aligned = rest
-    return of_map(grad, shape, lambda m: roi_align(m, rois, scale, high, wide, ratio, aligned))
+    return of_map(
+        grad, shape, lambda m: roi_align(m, rois, scale, high, wide, ratio, bool(aligned))
+    )
 
 
-def _ps_roi_align_backward(grad: Tensor, rois: Tensor, which: Tensor, *rest: Any) -> Tensor:
+def _ps_roi_align_backward(grad: Tensor, rois: Tensor, which: Tensor, *rest: int) -> Tensor:
     return of_map(grad, rest[4:], lambda m: ps_roi_align(m, rois, *rest[:4]))
 
 
-def _ps_roi_pool_backward(grad: Tensor, rois: Tensor, which: Tensor, *rest: Any) -> Tensor:
+def _ps_roi_pool_backward(grad: Tensor, rois: Tensor, which: Tensor, *rest: int) -> Tensor:
     return of_map(grad, rest[3:], lambda m: ps_roi_pool(m, rois, *rest[:3]))
 
 
