@@ -40,3 +40,28 @@ def test_pooled_volumes_lie_as_the_volume(batch: bool) -> None:
         return found.stride(), found.tolist()
 
     assert run(tt) == run(torch)
+
+
+@pytest.mark.parametrize("laid", ["rows", "last", "expanded"])
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("name", [f"Conv{t}{n}d" for t in ("", "Transpose") for n in (1, 2, 3)])
+def test_results_and_gradients_lie_as_in_pytorch(name: str, size: int, laid: str) -> None:
+    """Also where a kernel has one place, for which PyTorch has another way on one thread."""
+    n = int(name[-2])
+
+    def run(T: Any) -> Any:
+        conv = getattr(T.nn, name)(6, 8, size)
+        x = T.ones(2, *([5] * n if laid != "expanded" else [1] * n), 6).movedim(-1, 1)
+        x = x if laid == "last" else x.contiguous().expand(2, 6, *[5] * n)
+        x = x.detach().requires_grad_()
+        y = conv(x)
+        found = T.autograd.grad((y * y).sum(), [x, conv.weight], retain_graph=True)
+        y.sum().backward()
+        return [t.stride() for t in (y, *found, x.grad, conv.weight.grad)]
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert run(tt) == run(torch)
+    finally:
+        torch.set_num_threads(threads)

@@ -8,7 +8,7 @@ its results have, and its kernel is wrapped by one of these.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import ge, gt
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 from toytorch.backends import base
 from toytorch.backends.no_elements import lying, with_strides
 from toytorch.facts.device import memory_format
-from toytorch.facts.hints import Array, Fn, Sizes
+from toytorch.facts.hints import Array, Fn, Shape, Sizes
 from toytorch.kernels.memory_format import with_last
 
 if TYPE_CHECKING:
@@ -172,12 +172,16 @@ def has_channels_last(a: Any) -> bool:
         return False
     if a.strides[-1] < a.strides[1] * a.shape[1]:  # the usual case is soon known
         return False
+    return channels_rise(a.shape, [s // a.itemsize for s in a.strides])
+
+
+def channels_rise(shape: Shape, strides: Sequence[int]) -> bool:
+    """Whether strides rise from channels over places to images, each past what the last one spans."""
     least = 1
-    for d in (1, *range(a.ndim - 1, 1, -1), 0):
-        step = a.strides[d] // a.itemsize
-        if step < least or (d == 0 and least == a.strides[1] // a.itemsize):
+    for d in (1, *range(len(shape) - 1, 1, -1), 0):
+        if strides[d] < least or (d == 0 and least == strides[1]):
             return False
-        least = step * a.shape[d]
+        least = strides[d] * shape[d]
     return True
 
 

@@ -80,7 +80,8 @@ def with_last(a: Array) -> Any:
         strides[d], step = step, step * max(a.shape[d], 1)
     if a.strides == tuple(strides):
         return a
-    return np.lib.stride_tricks.as_strided(a, a.shape, strides)
+    memory = a if a.flags.c_contiguous else moved  # `as_strided` would hide whose memory it is
+    return np.ndarray(a.shape, a.dtype, memory, 0, strides)
 
 
 def lines_of(a: Array) -> Any:

@@ -13,10 +13,10 @@ from __future__ import annotations
 import functools
 from typing import Any, cast
 
-from toytorch.core.memory_order import has_channels_last, in_format
+from toytorch.core.memory_order import channels_rise, has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.facts.device import channels_last
+from toytorch.facts.device import channels_last, channels_last_3d
 from toytorch.facts.dtype import IN_C, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Fn, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
@@ -70,7 +70,7 @@ def _convolution(
         channels = w.shape[0] if x.shape[1] else 0  # of nothing, PyTorch makes nothing
         return xp.zeros((x.shape[0], channels, *out), x.dtype)
     # Where either has channels last, the result has them, too.
-    last = n == 2 and (has_channels_last(w) or has_channels_last(x))
+    last = n > 1 and (has_channels_last(w) or has_channels_last(x))
     last = last or (n == 1 and (lines_last(w) or (x.flags.c_contiguous and lines_last(x))))
     if not transposed:
         y = conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
@@ -108,8 +108,8 @@ def _convolution_input(
 ) -> Any:
     """The gradient of the input, with channels last where the input's are."""
     shape, strides, _ = input_layout
-    if len(shape) == 4 and strides[1] == 1 != strides[3]:
-        g = g.contiguous(memory_format=channels_last)
+    if len(shape) > 3 and channels_rise(shape, strides):
+        g = g.contiguous(memory_format=channels_last if len(shape) == 4 else channels_last_3d)
     return gradient_of_input(g, shape, weight, stride, padding, dilation, transposed, groups)
 
 
@@ -203,7 +203,11 @@ def _weight_gradient(
 ) -> Any:
     n = len(kernel)
     stride, padding, dilation = (v * n if len(v) == 1 else v for v in (stride, padding, dilation))
-    return weight_arrays(xp, x, g, kernel, stride, padding, dilation, groups)
+    made = weight_arrays(xp, x, g, kernel, stride, padding, dilation, groups)
+    if n > 1 and (has_channels_last(x) or has_channels_last(g)):
+        return with_channels_last(made)
+    # Lines are images of one row, whose gradient may have a stride of its own over one place.
+    return made.reshape(-1).reshape(made.shape) if kernel == (1,) else made
 
 
 weight_gradient: Op = internal(
