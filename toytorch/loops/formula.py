@@ -635,8 +635,8 @@ class OnePass:
                     return None
                 arrays.append(k)
             elif isinstance(a, (bool, int, float, np.number, np.ndarray)):
-                if isinstance(a, (np.number, np.ndarray)) and a.dtype.kind == "c":
-                    return None
+                if isinstance(a, (np.number, np.ndarray)) and a.dtype.kind in "cb":
+                    return None  # a truth for all elements is no number of a loop
                 numbers.append(k)
             elif a is not None and not isinstance(a, str):
                 return None
