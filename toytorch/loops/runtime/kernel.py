@@ -193,11 +193,24 @@ def run(program: Program, *args: Any) -> None:
     wanted = len(arrays_of(program)) + len(program.scalars)
     if len(args) != wanted:
         raise TypeError(f"expected {wanted} arrays and scalars, got {len(args)}")
+    args = apart(program, args)
     kernel = compile_program(program, *args)
     if not kernel(*args):
         raise ValueError(f"the arrays do not fit the program {str(program).splitlines()[0]}")
     if kernel not in recent:
         program.made["recent"] = (kernel, *recent)[:RECENT]
+
+
+def apart(program: Program, args: Sequence[Any]) -> Sequence[Any]:
+    """The arguments, with copies of inputs in an output's memory that is another input's, too: a
+    kernel takes each output to be one input at most (`x.addcmul_(x, x)`)."""
+    outputs, arrays = len(program.outputs), len(arrays_of(program))
+    places = [getattr(a, "ctypes", a).data for a in args[:arrays]]
+    made = list(args)
+    for k in range(outputs, arrays):
+        if places[k] in places[:outputs] and places[k] in places[outputs:k]:
+            made[k] = args[k].copy()
+    return made
 
 
 @functools.lru_cache(1024)
