@@ -203,14 +203,13 @@ LATER = {
 LATER_PACKAGES = (
     "__config__ __future__ _C _VF _dynamo _functorch _jit_internal _lobpcg _logging _ops _tensor "
     "_tensor_str _utils _vmap_internals "
-    "accelerator compiler cpu cuda distributed distributions fft func functional futures hub "
+    "accelerator compiler cpu cuda distributed distributions fft func functional futures fx hub "
     "jit library linalg masked mps multiprocessing nested nn optim overrides profiler quasirandom "
     "return_types "
     "serialization signal sparse special storage testing trainer types utils vision viz xpu"
 ).split()
 ABSENT = (
     "_inductor",
-    "fx",
     "onnx",
     "PyTorchFileReader",
     "PyTorchFileWriter",
@@ -218,7 +217,6 @@ ABSENT = (
 LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
     "ao": "quantization; torch.autocast computes in half precision",
     "export": "export of programs; torch.jit.trace and torch.jit.script make graphs",
-    "fx": "rewriting of Python programs; torch.jit.trace makes graphs",
     "monitor": "counters of events; torch.profiler tells where time goes",
     "mtia": "devices but CPUs and CUDA's",
     "onnx": "export to ONNX; torch.jit.save keeps a compiled module with its weights",
@@ -227,8 +225,11 @@ LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
 }
 
 
-def _assert(condition: Any, message: Any) -> None:
-    """`assert` as a function."""
+def _assert(condition: object, message: object) -> Any:
+    """`assert` as a function, of which an object that writes down what is done to it may be told."""
+    if hasattr(type(condition), "__torch_function__") and not isinstance(condition, Tensor):
+        asking = importlib.import_module("toytorch.overrides")
+        return asking.handle_torch_function(_assert, (condition,), condition, message)
     assert condition, message
 
 
@@ -245,7 +246,7 @@ def __getattr__(name: str) -> Any:
         return found
     if name in ABSENT and "torch" in _NAMES:  # programs that say `import torch`
         absent = importlib.import_module("toytorch.compat._absent")
-        is_module = name in ("fx", "onnx")
+        is_module = name == "onnx"
         return absent.module_of(f"torch.{name}") if is_module else absent.attribute("torch", name)
     if name in LACKING:
         raise AttributeError(

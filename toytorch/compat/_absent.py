@@ -16,7 +16,7 @@ PROCESSES = "process groups: torch.distributed.is_available() says so"
 QUANTIZED = "quantization: torch.autocast computes in half precision"
 ONNX = "export to ONNX: torch.jit.save keeps a compiled module with its weights"
 INDUCTOR = "inductor: torch.compile has a compiler of its own, which takes no settings"
-GRAPHS = "rewriting of Python programs: torch.jit.trace and torch.jit.script make graphs"
+GRAPHS = "graphs of whole programs with their derivatives: torch.jit.trace and torch.fx make others"
 
 # module of PyTorch: what it needs, and the names that libraries ask of it
 ABSENT: dict[str, tuple[str, str]] = {
@@ -135,15 +135,6 @@ ABSENT: dict[str, tuple[str, str]] = {
     "torch._subclasses.functional_tensor": (GRAPHS, "FunctionalTensor FunctionalTensorMode"),
     "torch._inductor": (INDUCTOR, ""),
     "torch._inductor.config": (INDUCTOR, ""),
-    "torch.fx": (
-        GRAPHS,
-        "Graph GraphModule Interpreter Node Proxy Tracer Transformer symbolic_trace replace_pattern",
-    ),
-    "torch.fx.node": (GRAPHS, "Node Argument Target map_arg"),
-    "torch.fx.graph": (GRAPHS, "Graph CodeGen"),
-    "torch.fx.graph_module": (GRAPHS, "GraphModule _CodeOnlyModule _copy_attr"),
-    "torch.fx.proxy": (GRAPHS, "Proxy GraphAppendingTracer"),
-    "torch.fx._symbolic_trace": (GRAPHS, "Tracer symbolic_trace"),
     "torch.fx.experimental": (GRAPHS, ""),
     "torch.fx.experimental.proxy_tensor": (GRAPHS, "ProxyTorchDispatchMode make_fx"),
 }
@@ -156,11 +147,6 @@ class Absent(type):
 
     def __call__(cls, *args: object, **kwargs: object) -> NoReturn:
         raise NotImplementedError(f"{cls.__module__}.{cls.__name__}: toytorch has no {cls.needs}")
-
-
-def wrap(function: object) -> Any:
-    """What `torch.fx.wrap` gives: the function or name itself, as no program is rewritten."""
-    return function
 
 
 def parse_args(*kinds: str) -> Any:
@@ -176,14 +162,12 @@ def register_custom_op_symbolic(
 
 MADE: dict[str, ModuleType] = {}
 ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
-    "torch.fx": {"wrap": wrap},
     "torch.distributed.rpc": {"is_available": lambda: False},
     "torch.onnx": {
         "is_in_onnx_export": lambda: False,
         "register_custom_op_symbolic": register_custom_op_symbolic,
     },
     "torch.onnx.symbolic_helper": {"parse_args": parse_args},
-    "torch.fx.graph_module": {"_USER_PRESERVED_ATTRIBUTES_KEY": "_user_preserved_attributes"},
     "torch._subclasses.fake_tensor": {
         "is_fake": lambda x: False,
         "unset_fake_temporarily": contextlib.nullcontext,

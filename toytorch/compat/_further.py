@@ -342,7 +342,8 @@ def _of_functional() -> dict[str, Any]:
     from toytorch.nn.modules.utils import _pair, _single, _triple
 
     found = (
-        overrides.handle_torch_function, overrides.has_torch_function,
+        overrides.handle_torch_function, overrides.has_torch_function, overrides.has_torch_function_unary,
+        overrides.has_torch_function_variadic,
         a._canonical_mask, a._in_projection, a._in_projection_packed, a._mha_shape_check,
         a._none_or_dtype, _pair, _single, _triple, _verify_batch_size,
     )  # fmt: skip

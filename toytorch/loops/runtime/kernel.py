@@ -201,7 +201,7 @@ def run(program: Program, *args: Any) -> None:
         program.made["recent"] = (kernel, *recent)[:RECENT]
 
 
-def apart(program: Program, args: Sequence[Any]) -> Sequence[Any]:
+def apart(program: Program, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments, with copies of inputs in an output's memory that is another input's, too: a
     kernel takes each output to be one input at most (`x.addcmul_(x, x)`)."""
     outputs, arrays = len(program.outputs), len(arrays_of(program))
@@ -210,7 +210,7 @@ def apart(program: Program, args: Sequence[Any]) -> Sequence[Any]:
     for k in range(outputs, arrays):
         if places[k] in places[:outputs] and places[k] in places[outputs:k]:
             made[k] = args[k].copy()
-    return made
+    return tuple(made)
 
 
 @functools.lru_cache(1024)
