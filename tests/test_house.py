@@ -126,6 +126,10 @@ ALLOWED: dict[str, tuple[str, str]] = {
     "trainer/": ("words of `mode=` and `reduce_fx=`; Python's module", "mean sum min max random"),
     "autograd/graph.py": ("words of `mode=`", "all any"),
     "backends/sparse.py": ("slots of an array", "values"),
+    "fx/graph.py": (
+        "functions of Python's operator",
+        "add eq ge gt le lt mul ne neg pow sub",
+    ),
     "distributions/constraints.py": (
         "names that the module exports",
         "cat real square stack",

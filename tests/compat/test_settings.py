@@ -197,7 +197,6 @@ def test_a_forked_process_writes_into_shared_memory() -> None:
     [
         "onnx",
         "export",
-        "fx",
         "ao",
         "package",
         "quantize_per_tensor",

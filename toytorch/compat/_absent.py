@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -188,14 +187,7 @@ def attribute(module: str, name: str) -> Any:
     body: dict[str, Any] = {"__module__": module, "needs": needs, "__doc__": f"Needs {needs}."}
     if name in ("group", "GroupMember"):
         body["WORLD"] = None  # no processes have met
-    return Absent(name, (base_of(name),), body)
-
-
-def base_of(name: str) -> type:
-    """What libraries take such a class to be one of, where they ask."""
-    if name not in ("GraphModule", "_CodeOnlyModule"):
-        return object
-    return importlib.import_module("toytorch.nn").Module
+    return Absent(name, (), body)
 
 
 def module_of(name: str) -> ModuleType:

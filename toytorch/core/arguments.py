@@ -204,12 +204,7 @@ TAKES: dict[str, Callable[[Any], bool]] = {
     "memory_format": lambda v: isinstance(v, memory_format),
     "Device": lambda v: v.__class__ is not bool and isinstance(v, (device, str, int)),
 }
-TYPED = (
-    "int",
-    "bool",
-    "str",
-    "memory_format",
-)  # types that are asked for before anything is computed
+TYPED = ("int", "bool", "str", "memory_format")  # asked for before anything is computed
 SAID = {"int[]": "tuple of ints", "float[]": "tuple of floats", "Scalar": "Number"}
 SAID |= {"Tensor[]": "tuple of Tensors", "Operand": "Tensor", "Device": "torch.device"}
 SAID |= {kind: f"torch.{kind}" for kind in ("dtype", "layout", "memory_format")}

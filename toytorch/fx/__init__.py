@@ -5,6 +5,7 @@ from which a `GraphModule` writes its `forward`. `torch.jit` makes graphs of ops
 are for programs that rewrite modules: take features out, fold layers, count calls.
 """
 
+from toytorch.fx import passes
 from toytorch.fx._symbolic_trace import ProxyableClassMeta, Tracer, symbolic_trace, wrap
 from toytorch.fx.graph import Graph
 from toytorch.fx.graph_module import GraphModule
@@ -15,5 +16,5 @@ from toytorch.fx.subgraph_rewriter import replace_pattern
 
 __all__ = [
     "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "ProxyableClassMeta", "Tracer", "Transformer",
-    "has_side_effect", "map_arg", "replace_pattern", "symbolic_trace", "wrap",
+    "has_side_effect", "map_arg", "passes", "replace_pattern", "symbolic_trace", "wrap",
 ]  # fmt: skip

@@ -351,13 +351,13 @@ class Graph:
 
     def print_tabular(self) -> None:
         """Prints the nodes as a table."""
-        rows = [("opcode", "name", "target", "args", "kwargs")]
+        rows: list[tuple[str, ...]] = [("opcode", "name", "target", "args", "kwargs")]
         rows += [
             (n.op, n.name, str(n.target), str(tuple(n.args)), str(dict(n.kwargs)))
             for n in self.nodes
         ]
         widths = [max(map(len, column)) for column in zip(*rows)]
-        rows.insert(1, tuple("-" * w for w in widths))  # type: ignore[arg-type]  # as many as columns
+        rows.insert(1, tuple("-" * w for w in widths))
         print(*("  ".join(t.ljust(w) for t, w in zip(r, widths)).rstrip() for r in rows), sep="\n")
 
     def python_code(self, root_module: str = "self", *, verbose: bool = False) -> PythonCode:

@@ -60,7 +60,7 @@ class GraphModule(Module):
     >>> class M(torch.nn.Module):
     ...     def forward(self, x):
     ...         return torch.relu(x) + 1
-    >>> print(symbolic_trace(M()).code.strip())
+    >>> print(torch.fx.symbolic_trace(M()).code.strip())
     def forward(self, x):
         relu = torch.relu(x);  x = None
         add = relu + 1;  relu = None
@@ -71,11 +71,7 @@ class GraphModule(Module):
         base = next(
             c for c in cls.__mro__ if c.__qualname__.rpartition(".")[2] != "GraphModuleImpl"
         )
-
-        class GraphModuleImpl(base):  # type: ignore[misc,valid-type]  # made anew for each module
-            pass
-
-        return super().__new__(GraphModuleImpl)
+        return super().__new__(type("GraphModuleImpl", (base,), {"__module__": __name__}))
 
     def __init__(
         self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule"
@@ -123,7 +119,8 @@ class GraphModule(Module):
         """Writes `forward` from the graph as it is now."""
         made = self._graph.python_code("self")
         self._code = made.src
-        type(self).forward = _function(made)  # type: ignore[method-assign]  # this module's own class
+        own: Any = type(self)
+        own.forward = _function(made)
         return made
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from toytorch.utils._pytree import register_pytree_node
 
@@ -17,7 +17,7 @@ def _no_mutation(self: object, *args: object, **kwargs: object) -> NoReturn:
     raise TypeError(f"{type(self).__name__!r}{ADVICE}")
 
 
-class immutable_list(list):  # type: ignore[type-arg]  # PyTorch's has no types of elements either
+class immutable_list(list[Any]):
     """A list that refuses to be changed.
 
     >>> immutable_list([1, 2]).append(3)
@@ -25,18 +25,12 @@ class immutable_list(list):  # type: ignore[type-arg]  # PyTorch's has no types 
     TypeError: 'immutable_list' object does not support mutation...
     """
 
-    def __hash__(self) -> int:  # type: ignore[override]  # a list's is None
-        return hash(tuple(self))
-
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return immutable_list, (tuple(self),)
 
 
-class immutable_dict(dict):  # type: ignore[type-arg]  # as above
+class immutable_dict(dict[Any, Any]):
     """A dict that refuses to be changed."""
-
-    def __hash__(self) -> int:  # type: ignore[override]  # a dict's is None
-        return hash(frozenset(self.items()))
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return immutable_dict, (tuple(self.items()),)
@@ -58,6 +52,9 @@ for _name in [
     "update",
 ]:
     setattr(immutable_dict, _name, _no_mutation)
+_hashes = {immutable_list: tuple, immutable_dict: lambda x: frozenset(x.items())}
+for _kind, _fixed in _hashes.items():  # so that arguments of nodes may be keys
+    type.__setattr__(_kind, "__hash__", lambda self, fixed=_fixed: hash(fixed(self)))
 
 register_pytree_node(immutable_list, lambda x: (list(x), None), lambda c, _: immutable_list(c))
 register_pytree_node(

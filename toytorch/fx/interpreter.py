@@ -23,7 +23,7 @@ class Interpreter:
     ...         result = super().run_node(n)
     ...         print(n.name, tuple(result.shape))
     ...         return result
-    >>> _ = Shapes(symbolic_trace(lambda x: x.sum(0) * 2)).run(torch.ones(2, 3))
+    >>> _ = Shapes(torch.fx.symbolic_trace(lambda x: x.sum(0) * 2)).run(torch.ones(2, 3))
     x (2, 3)
     sum_1 (3,)
     mul (3,)

@@ -136,6 +136,8 @@ class Proxy:
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
         self.node = node
 
+    __hash__ = object.__hash__  # `==`, which is given below, makes a node
+
     def __repr__(self) -> str:
         return f"Proxy({self.node.name})"
 
@@ -153,8 +155,11 @@ class Proxy:
         assert calling is not None
         for step in dis.get_instructions(calling.f_code):
             if step.offset == calling.f_lasti and step.opname == "UNPACK_SEQUENCE":
-                return iter([self[k] for k in range(step.argval)])  # type: ignore[index]  # set below
+                return iter([self._item(k) for k in range(step.argval)])
         return self.tracer.iter(self)
+
+    def _item(self, k: int) -> Proxy:
+        return self.tracer.create_proxy("call_function", operator.getitem, (self, k), {})
 
     def __bool__(self) -> bool:
         return self.tracer.to_bool(self)
@@ -193,15 +198,13 @@ class Attribute(Proxy):
 
     def __init__(self, root: Proxy, attr: str) -> None:
         self.root, self.attr, self.tracer = root, attr, root.tracer
-        self._node: Node | None = None
 
-    @property
-    def node(self) -> Node:  # type: ignore[override]  # made when it is first asked for
-        """The node that reads the attribute."""
-        if self._node is None:
-            made = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {})
-            self._node = made.node
-        return self._node
+    def __getattr__(self, k: str) -> Any:
+        if k != "node":
+            return super().__getattr__(k)
+        made = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {})
+        self.node = made.node  # from when it is first asked for
+        return self.node
 
     def __call__(self, *args: Argument, **kwargs: Argument) -> Proxy:
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
@@ -221,4 +224,3 @@ for _name in magic_methods:
     setattr(Proxy, f"__{_name.strip('_')}__", _operator(_name, reflected=False))
 for _name in reflectable_magic_methods:
     setattr(Proxy, f"__r{_name.strip('_')}__", _operator(_name, reflected=True))
-Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]  # `==` makes a node

@@ -11,7 +11,7 @@ import numpy as np
 
 from toytorch.backends.base import raise_too_large
 from toytorch.core import subclasses
-from toytorch.core.arguments import SAID, TAKES, all_int, not_ints, spread, takes
+from toytorch.core.arguments import SAID, TAKES, all_int, no_ints, not_ints, spread, takes
 from toytorch.core.function import attach
 from toytorch.core.op import Op, registry
 from toytorch.core.subclasses import ask, foreign
@@ -258,6 +258,13 @@ def as_asked(function: Fn, name: str, place: int, wanted: list[str], value: obje
             return MEANT[kind](value) if kind in MEANT else value
     if foreign((value,)):
         return value
+    if (
+        "int[]" in wanted
+        and isinstance(value, (tuple, list))
+        and value
+        and takes("int", name, value[0])
+    ):
+        raise TypeError(no_ints((), tuple(value), function.__name__, name))
     said = SAID.get(wanted[0], wanted[0])
     raise wrong_argument(function.__name__, name, place, said, value)
 

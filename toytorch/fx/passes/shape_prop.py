@@ -49,7 +49,7 @@ def _extract_tensor_metadata(result: Tensor) -> TensorMetadata:
 class ShapeProp(Interpreter):
     """Notes at each node, as `meta["tensor_meta"]`, the shape and type of its result.
 
-    >>> module = symbolic_trace(lambda x: x.sum(0))
+    >>> module = torch.fx.symbolic_trace(lambda x: x.sum(0))
     >>> _ = ShapeProp(module).propagate(torch.ones(2, 3))
     >>> [tuple(node.meta["tensor_meta"].shape) for node in module.graph.nodes]
     [(2, 3), (3,), (3,)]

@@ -170,7 +170,7 @@ def sizes_of(x: Tensor) -> Any:
 
 @public("tensordot", tensor_first=False)
 def tensordot(
-    a: Tensor, b: Tensor, dims: int | Sequence[list[int]] = 2, out: Tensor | None = None
+    a: Tensor, b: Any, dims: int | Sequence[list[int]] = 2, out: Tensor | None = None
 ) -> Tensor:
     """Products summed over pairs of dimensions."""
     if isinstance(dims, Tensor):
@@ -178,7 +178,7 @@ def tensordot(
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(a.ndim, b.ndim):
+        if dims > min(a.ndim, b.dim()):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         left, right = list(range(-dims, 0)), list(range(dims))
     else:
@@ -211,18 +211,17 @@ def tensordot(
 
 
 @public("einsum", tensor_first=False)
-def einsum(equation: str, *operands: Tensor) -> Tensor:
+def einsum(equation: Any, *operands: Any) -> Tensor:
     """Einstein's summation over named dimensions.
 
     >>> einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(3, 1))
     tensor([[3.],
             [3.]])
     """
-    first: Any = equation
-    if isinstance(first, Tensor):  # operands, each with a list of its dimensions' numbers
-        equation, operands = _from_lists((first, *operands))
-    elif not isinstance(first, str):
-        raise wrong_argument("einsum", "equation", 1, "str", first)
+    if isinstance(equation, Tensor):  # operands, each with a list of its dimensions' numbers
+        equation, operands = _from_lists((equation, *operands))
+    elif not isinstance(equation, str):
+        raise wrong_argument("einsum", "equation", 1, "str", equation)
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     return evaluate(equation, list(operands))

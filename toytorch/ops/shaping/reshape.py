@@ -127,7 +127,7 @@ def ravel(input: Tensor) -> Tensor:
 
 
 @public("unflatten", method=True)
-def unflatten(input: Tensor, dim: int, sizes: Sizes) -> Tensor:
+def unflatten(input: Tensor, dim: int, sizes: Sequence[Any]) -> Tensor:
     """A dimension as several."""
     if isinstance(dim, str):
         return unflattened(input, dim, sizes)
