@@ -205,7 +205,7 @@ def apart(program: Program, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments, with copies of inputs in an output's memory that is another input's, too: a
     kernel takes each output to be one input at most (`x.addcmul_(x, x)`)."""
     outputs, arrays = len(program.outputs), len(arrays_of(program))
-    places = [getattr(a, "ctypes", a).data for a in args[:arrays]]
+    places = [a.ctypes.data if isinstance(a, np.ndarray) else None for a in args[:arrays]]
     made = list(args)
     for k in range(outputs, arrays):
         if places[k] in places[:outputs] and places[k] in places[outputs:k]:
