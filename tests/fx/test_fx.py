@@ -23,7 +23,7 @@ class Pair(NamedTuple):
 
 
 def network(m: Any) -> Any:
-    class Network(m.nn.Module):  # type: ignore[misc,name-defined]
+    class Network(m.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.lin = m.nn.Linear(4, 5)
@@ -175,14 +175,14 @@ def test_interpreters_and_transformers() -> None:
     def told(m: Any) -> Any:
         f = fx(m)
 
-        class Counting(f.Interpreter):  # type: ignore[misc,name-defined]
+        class Counting(f.Interpreter):
             counts: ClassVar[dict[str, int]] = {}
 
             def run_node(self, n: Any) -> Any:
                 self.counts[n.op] = self.counts.get(n.op, 0) + 1
                 return super().run_node(n)
 
-        class Swapping(f.Transformer):  # type: ignore[misc,name-defined]
+        class Swapping(f.Transformer):
             def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
                 return super().call_function(
                     m.tanh if target is m.sigmoid else target, args, kwargs
@@ -204,7 +204,7 @@ def test_tracers_of_ones_own() -> None:
     def told(m: Any) -> Any:
         f = fx(m)
 
-        class Inside(f.Tracer):  # type: ignore[misc,name-defined]
+        class Inside(f.Tracer):
             def is_leaf_module(self, module: Any, name: str) -> bool:
                 return name == "seq"
 
