@@ -19,7 +19,7 @@ from toytorch import Tensor, overrides
 from toytorch.facts.package import is_ours
 from toytorch.fx.graph import Graph
 from toytorch.fx.graph_module import GraphModule
-from toytorch.fx.node import Argument, Node, Target, map_aggregate
+from toytorch.fx.node import Argument, map_aggregate
 from toytorch.fx.proxy import Proxy, TracerBase
 from toytorch.nn import Module, Parameter, Sequential
 
@@ -51,7 +51,9 @@ def wrap(fn_or_name: str | Fn) -> Any:
     calling = frame and frame.f_back
     assert calling is not None
     if calling.f_code.co_name != "<module>":
-        raise NotImplementedError("wrap must be called at the top level of a module")
+        raise NotImplementedError(  # the class that PyTorch raises
+            "wrap must be called at the top level of a module"
+        )
     _wrapped[id(calling.f_globals), name] = calling.f_globals
     return fn_or_name
 
@@ -123,7 +125,7 @@ class Tracer(TracerBase):
         self.param_shapes_constant = param_shapes_constant
         self.root: Any = None
         self.tensor_attrs: dict[int, str] = {}
-        self.module_stack: dict[str, tuple[str, type]] = {}  # where the program is, by path
+        self.module_stack = {}
         self.traced_func_name = "forward"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tracer:
@@ -186,21 +188,6 @@ class Tracer(TracerBase):
             return self.create_node("call_function", type(a), (), fields)
         return super().create_arg(a)
 
-    def create_node(
-        self,
-        kind: str,
-        target: Target,
-        args: tuple[Argument, ...],
-        kwargs: dict[str, Argument],
-        name: str | None = None,
-        type_expr: object = None,
-    ) -> Node:
-        """A node, which knows in which submodules it was made: `meta["nn_module_stack"]`."""
-        node = super().create_node(kind, target, args, kwargs, name, type_expr)
-        if self.module_stack:
-            node.meta["nn_module_stack"] = dict(self.module_stack)
-        return node
-
     def _entered(self, module: Module) -> str:
         """Notes that a submodule is called; returns the name of the note."""
         try:
@@ -245,17 +232,14 @@ class Tracer(TracerBase):
                 at += 1
         if at == count and not code.co_kwonlyargcount:
             return root_fn, args
-        rest = code.co_argcount, code.co_kwonlyargcount
 
         def called(*given: Any) -> Any:
-            plain_args, by_name = (
-                given[: rest[0]],
-                dict(zip(names[rest[0] : count], given[rest[0] : count])),
-            )
+            by_place = code.co_argcount
+            by_name = dict(zip(names[by_place:count], given[by_place:count]))
             stars = list(given[count:])
             more = stars.pop(0) if code.co_flags & inspect.CO_VARARGS else ()
             named = stars.pop(0) if code.co_flags & inspect.CO_VARKEYWORDS else {}
-            return _call_with_stars(root_fn, plain_args, by_name, more, named)
+            return _call_with_stars(root_fn, given[:by_place], by_name, more, named)
 
         return called, args
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
 
 from toytorch.utils._pytree import register_pytree_node
@@ -36,25 +37,20 @@ class immutable_dict(dict[Any, Any]):
         return immutable_dict, (tuple(self.items()),)
 
 
-CHANGES = (
-    "__delitem__ __iadd__ __imul__ __setitem__ append clear extend insert pop remove reverse sort"
+def _set(kind: type, refused: str, fixed: Callable[[Any], Hashable]) -> None:
+    """Lets changes be refused, and gives a hash, so that arguments of nodes may be keys."""
+    own: dict[str, Callable[..., Any]] = {"__hash__": lambda self: hash(fixed(self))}
+    for name, method in {**own, **dict.fromkeys(refused.split(), _no_mutation)}.items():
+        setattr(kind, name, method)
+
+
+ITEMS = "__delitem__ __setitem__ clear pop"
+_set(immutable_list, f"{ITEMS} __iadd__ __imul__ append extend insert remove reverse sort", tuple)
+_set(
+    immutable_dict,
+    f"{ITEMS} __ior__ popitem setdefault update",
+    lambda x: frozenset(x.items()),
 )
-for _name in CHANGES.split():
-    setattr(immutable_list, _name, _no_mutation)
-for _name in [
-    "__delitem__",
-    "__ior__",
-    "__setitem__",
-    "clear",
-    "pop",
-    "popitem",
-    "setdefault",
-    "update",
-]:
-    setattr(immutable_dict, _name, _no_mutation)
-_hashes = {immutable_list: tuple, immutable_dict: lambda x: frozenset(x.items())}
-for _kind, _fixed in _hashes.items():  # so that arguments of nodes may be keys
-    type.__setattr__(_kind, "__hash__", lambda self, fixed=_fixed: hash(fixed(self)))
 
 register_pytree_node(immutable_list, lambda x: (list(x), None), lambda c, _: immutable_list(c))
 register_pytree_node(

@@ -30,6 +30,7 @@ class TracerBase:
     record_stack_traces = False  # whether nodes keep the lines that made them, as `stack_trace`
     check_mutable_operations = False  # no op of this package is refused for what it writes
     trace_asserts = False
+    module_stack: dict[str, tuple[str, type]] = {}  # noqa: RUF012  # of no module; a Tracer has its own
 
     def create_node(
         self,
@@ -40,8 +41,12 @@ class TracerBase:
         name: str | None = None,
         type_expr: object = None,
     ) -> Node:
-        """A node of the graph; tracers of one's own may refuse or change it."""
-        return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        """A node of the graph, which knows in which submodules it was made; tracers of one's own may
+        refuse or change it."""
+        node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        if self.module_stack:
+            node.meta["nn_module_stack"] = dict(self.module_stack)
+        return node
 
     def proxy(self, node: Node) -> Proxy:
         """What the traced program is given for a node."""
@@ -85,7 +90,7 @@ class TracerBase:
         constants = (toytorch.dtype, toytorch.device, toytorch.memory_format, toytorch.layout)
         if isinstance(a, (*PLAIN, Node, toytorch.Tensor, *constants)) or callable(a):
             return a
-        raise NotImplementedError(f"argument of type: {type(a)}")
+        raise NotImplementedError(f"argument of type: {type(a)}")  # the class that PyTorch raises
 
     def to_bool(self, obj: Proxy) -> bool:
         """Raises TraceError: which way a program goes must not depend on its input."""
