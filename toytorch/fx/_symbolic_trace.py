@@ -10,6 +10,7 @@ import functools
 import inspect
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
@@ -215,6 +216,7 @@ class Tracer(TracerBase):
     ) -> tuple[Fn, list[Any]]:
         """The function that is to run, and a proxy, or what is given instead, for each parameter."""
         plain = inspect.unwrap(root_fn)
+        assert hasattr(plain, "__code__"), f"Expected FunctionType, got {type(plain)}"
         code, concrete = plain.__code__, concrete_args or {}
         count = code.co_argcount + code.co_kwonlyargcount
         names = list(code.co_varnames)
@@ -223,7 +225,7 @@ class Tracer(TracerBase):
             raise RuntimeError("``self`` argument cannot be part of *args expansion!")
         args: list[Any] = [self.root] if is_module else []
         for name in names[len(args) : count]:
-            kind = getattr(plain, "__annotations__", {}).get(name)
+            kind = _hint(plain, name)
             args.append(self._input(name, name, parameters[name].default, concrete, kind))
         at = count
         for flag, star in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")):
@@ -258,7 +260,7 @@ class Tracer(TracerBase):
             return proxy
         value = concrete[name]
         if isinstance(value, (bool, int, float, str)):
-            same = self.create_proxy("call_function", _equal, (proxy, value), {})
+            same = self.create_proxy("call_function", operator.eq, (proxy, value), {})
             told = f"{name} has been specialized to have value {value} but got another value"
             self.create_proxy("call_function", toytorch._assert, (same, told), {})
         if value is None:
@@ -294,8 +296,8 @@ class Tracer(TracerBase):
             )
             with self._patched(function):
                 result = self.create_arg(called(*args))
-            hints = inspect.unwrap(function).__annotations__ if called is function else {}
-            self.create_node("output", "output", (result,), {}, type_expr=hints.get("return"))
+            kind = _hint(inspect.unwrap(function), "return") if called is function else None
+            self.create_node("output", "output", (result,), {}, type_expr=kind)
         finally:
             _tracing = before
         return self.graph
@@ -345,9 +347,10 @@ class Tracer(TracerBase):
             yield
 
 
-def _equal(a: object, b: object) -> bool:
-    """Whether an input has the value that it was traced with."""
-    return a == b
+def _hint(function: Fn, name: str) -> object:
+    """The type that a function's annotations say; a text would name what the graph does not know."""
+    found = function.__annotations__.get(name)
+    return None if isinstance(found, str) else found
 
 
 def _assert_is_none(value: object, message: str) -> None:
