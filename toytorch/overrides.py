@@ -314,7 +314,7 @@ def _told(where: str, name: str, function: Any) -> Any:
     if name in TOLD:
         return getattr(Tensor, TOLD[name])
     space = function.__globals__
-    if "first_call" in space and name[2:-2] not in KEPT:
+    if "first_call" in space and "op" in space and name[2:-2] not in KEPT:
         op = space["op"]
         if function.__name__ == op.function.__name__:
             return op.function  # also for an operator, whose function is another one

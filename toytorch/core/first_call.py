@@ -38,33 +38,30 @@ _lock = threading.RLock()  # two threads may call a function for the first time
 
 
 class Generated:
-    """A function of a record, and how its source is written.
+    """A function, and how its source is written.
 
     name    of the function, which the source defines
     label   where tracebacks and debuggers say the source is
     write   gives the source, and the names it uses with what they stand for
-    out     whether it takes out=
     """
 
     def __init__(
-        self,
-        op: Op,
-        name: str,
-        label: str,
-        write: Callable[[], tuple[str, dict[str, Any]]],
-        *,
-        doc: str,
-        out: bool = False,
+        self, name: str, label: str, write: Callable[[], tuple[str, dict[str, Any]]]
     ) -> None:
         self.name, self.label, self.write = name, label, write
         self.text = ""
-        space: dict[str, Any] = {"op": op, "first_call": self.ready, "__name__": "toytorch.ops"}
+        space: dict[str, Any] = {"first_call": self.ready, "__name__": "toytorch.ops"}
         exec(STUB, space)
         self.function: FunctionType = space.pop("stub")
         self.function.__name__ = self.function.__qualname__ = name
+
+    def of_record(self, op: Op, doc: str, out: bool = False) -> FunctionType:
+        """The function as one of a record's; `out` tells whether it takes out=."""
+        self.function.__globals__["op"] = op
         self.function.__doc__ = doc
-        self.function.__signature__ = RecordSignature(op, out)
+        self.function.__dict__["__signature__"] = RecordSignature(op, out)
         op.generated.append(self)
+        return self.function
 
     def ready(self) -> FunctionType:
         """The function, with its own code."""

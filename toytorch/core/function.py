@@ -27,8 +27,8 @@ def make_function(op: Op, by_older: Fn = older_forms.rearranged) -> Any:
         return older_forms.taking(op, source), {**names, "by_older": by_older}
 
     name = fast_path.python_name(op)
-    made = Generated(op, name, op.name, write, doc=describe(op), out=op.has_out)
-    return made.function
+    made = Generated(name, op.name, write)
+    return made.of_record(op, describe(op), op.has_out)
 
 
 def make_with_more(op: Op, name: str) -> Any:
@@ -39,8 +39,8 @@ def make_with_more(op: Op, name: str) -> Any:
         names = fast_path.names_for(op, made.function.__globals__)
         return general(op, names).replace(f"def {op.name}(", f"def {name}(", 1), names
 
-    made = Generated(op, name, f"{op.name}: with more", write, doc=describe(op), out=op.has_out)
-    return made.function
+    made = Generated(name, f"{op.name}: with more", write)
+    return made.of_record(op, describe(op), op.has_out)
 
 
 def make_operator(op: Op) -> Any:
@@ -58,8 +58,8 @@ def make_operator(op: Op) -> Any:
         return source, fast_path.names_for(op, made.function.__globals__)
 
     name = fast_path.python_name(op)
-    made = Generated(op, name, f"{op.name}: operator", write, doc=describe(op))
-    return made.function
+    made = Generated(name, f"{op.name}: operator", write)
+    return made.of_record(op, describe(op))
 
 
 def general(op: Op, names: dict[str, Any]) -> str:
@@ -176,9 +176,8 @@ def make_inplace(op: Op, by_older: Fn = older_forms.rearranged) -> Any:
     """The form with an underscore, which writes into its first argument."""
     name = fast_path.python_name(op) + "_"
     doc = f"In-place form of `{op.name}`.\n\n{describe(op)}"
-    return Generated(
-        op, name, f"{op.name}_", lambda: inplace_source(op, name, by_older), doc=doc
-    ).function
+    made = Generated(name, f"{op.name}_", lambda: inplace_source(op, name, by_older))
+    return made.of_record(op, doc)
 
 
 def inplace_source(op: Op, name: str, by_older: Fn) -> tuple[str, dict[str, Any]]:

@@ -389,7 +389,7 @@ class Tracer:
         takes = inspect.signature(function).parameters
         if "out" in kwargs and "out" not in takes and "kwargs" not in takes:
             return function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})  # refuses it
-        if function is from_data.tensor and not is_library(sys._getframe(2)):
+        if function is from_data.tensor and not is_library(caller_of(function)):
             self.on_frozen("constant", "torch.tensor")
         if self.reason or (out is not None and self.leave("a new tensor is made in out=")):
             return function(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
@@ -587,6 +587,16 @@ def where() -> Source | None:
 def is_library(frame: Any) -> bool:
     """Whether a frame runs code of toytorch."""
     return is_ours(frame.f_globals.get("__name__"))
+
+
+def caller_of(function: Fn) -> Any:
+    """The frame that called a running function, whose first call has a frame of its own for writing it."""
+    frame: Any = sys._getframe(1)
+    while frame.f_globals is not function.__globals__:
+        frame = frame.f_back
+    while frame.f_globals is function.__globals__:
+        frame = frame.f_back
+    return frame
 
 
 # -- what the function sees while it is traced ----------------------------------------------------

@@ -11,7 +11,7 @@ from toytorch.backends import base
 from toytorch.backends.sparse import SparseArray
 from toytorch.core import inplace as writing
 from toytorch.core import write
-from toytorch.core.arguments import TAKES, spread
+from toytorch.core.arguments import spread
 from toytorch.core.memory_order import has_channels_last
 from toytorch.core.op import Op
 from toytorch.core.storage import InferenceStorage, ShownInference, Storage
@@ -36,8 +36,9 @@ from toytorch.facts.node import Detached
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size, infer_size
 from toytorch.facts.size import is_contiguous as is_row_major
+from toytorch.ops.calls import Call
 from toytorch.ops.creation import create, from_data, memory
-from toytorch.ops.define import asker, creating, define, public, relaying, takes_words
+from toytorch.ops.define import creating, define, public, relaying, takes_words
 from toytorch.ops.shaping import copies, view
 
 
@@ -138,7 +139,7 @@ def to(
     return result
 
 
-_ask, _FLAGS = asker(to, TAKES), to.__code__.co_varnames[3:6]
+_ask, _FLAGS = Call(to).settle, to.__code__.co_varnames[3:6]
 
 
 def suggested_format(array: Array) -> str:

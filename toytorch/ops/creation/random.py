@@ -22,6 +22,7 @@ from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array, Device, DType, Fn, Ints, Layout, MemoryFormat, Shape, Sizes
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size
+from toytorch.ops.calls import plain_integer
 from toytorch.ops.creation import create
 from toytorch.ops.creation.draw_refusals import refuse
 from toytorch.ops.creation.random_numbers import (
@@ -31,7 +32,7 @@ from toytorch.ops.creation.random_numbers import (
     normal_numbers,
     uniform_numbers,
 )
-from toytorch.ops.define import plain_integer, public, watched
+from toytorch.ops.define import public, watched
 
 
 def draw_array(

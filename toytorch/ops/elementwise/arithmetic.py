@@ -20,7 +20,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType, Scalar
 from toytorch.ops import aten_words, flops
 from toytorch.ops.define import of_floats, pointwise, underived
-from toytorch.ops.elementwise.operand_checks import no_bool, one_tensor
+from toytorch.ops.elementwise.operand_checks import no_bool, numbers, one_tensor
 
 # -- arithmetic -----------------------------------------------------------------------------------
 
@@ -198,6 +198,20 @@ fmod = pointwise(
     variant=lambda self, other: 1 if hasattr(other, "dtype") else 0,
     overload=aten_words.number_at(1),
     doc="Remainder with the sign of the dividend, as C's fmod.",
+)
+gcd = pointwise(
+    "gcd(Tensor self, Tensor other) -> Tensor",
+    formula="gcd(self, other)",
+    checks=numbers("gcd_cpu", lowest=1, highest=1),
+    doc="The greatest common divisor.",
+    out_history="none",
+)
+lcm = pointwise(
+    "lcm(Tensor self, Tensor other) -> Tensor",
+    formula="lcm(self, other)",
+    checks=numbers("lcm_cpu", lowest=1, highest=1),
+    doc="The least common multiple.",
+    out_history="none",
 )
 
 
