@@ -767,9 +767,9 @@ class Tensor:
         """A tensor over the same memory that no graph knows of; writes to it are not counted."""
         tensor = wrap(self._array, self._dtype)
         memory = self._memory()
-        if isinstance(memory, InferenceStorage):
+        if memory.__class__ is not Storage and isinstance(memory, InferenceStorage):
             tensor._storage = memory.shown()
-        elif isinstance(memory, ShownInference):
+        elif memory.__class__ is not Storage and isinstance(memory, ShownInference):
             tensor._storage = ShownInference(memory.array, memory.memory)
         else:
             tensor._storage = memory.counted_anew(0)

@@ -24,6 +24,8 @@ from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.core.write import need_out
 from toytorch.facts import state
+from toytorch.facts.device import device, layout, memory_format
+from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS, wrong_argument
 
@@ -35,7 +37,7 @@ def {name}({params}**words):
             return function({passed})
         except Exception as error:
             return amiss(error, {group}, words)
-    return general(*written({written}), **words)
+    return general(*written(words, {written}), **words)
 """
 # What the usual call is asked of an argument that is of one of these types.
 IS = {
@@ -46,6 +48,7 @@ IS = {
     "str": "{0}.__class__ is str",
     "Scalar": "{0}.__class__ is float or {0}.__class__ is int",
     "None": "{0} is None",
+    "dtype": "{0}.__class__ is dtype",
 }
 # The types of the schemas that annotations stand for.
 HINTED = {"builtins.bool": "bool", "Sequence[Tensor]": "Tensor[]"}
@@ -64,6 +67,10 @@ USUAL: dict[str, tuple[Any, ...]] = {
     "str": (str,),
     "Scalar": (int, float, bool, complex),
     "None": (type(None),),
+    "dtype": (dtype,),
+    "Device": (device, str),
+    "layout": (layout,),
+    "memory_format": (memory_format,),
 }
 READ = ("size_average", "reduce")  # truths that PyTorch's own Python code reads, whatever they are
 # Whatever annotations say, these may be None.
@@ -115,7 +122,9 @@ class Call:
         self.called = called or function.__name__
         self.own = own = inspect.unwrap(function)
         code = own.__code__  # `inspect.signature` takes a hundred times longer
-        self.positional = code.co_argcount
+        self.positional, self.by_place = code.co_argcount, code.co_posonlyargcount
+        defaults = own.__defaults__ or ()
+        self.defaults = (ABSENT,) * (self.positional - len(defaults)) + defaults
         count = code.co_argcount + code.co_kwonlyargcount
         self.known = known = list(code.co_varnames[:count])
         self.rest = code.co_varnames[count] if code.co_flags & inspect.CO_VARARGS else ""
@@ -131,7 +140,8 @@ class Call:
         if self.rest and self.rest != "tensors":  # a size of several numbers may be given by name
             sizes = {self.rest, *SIZE_WORDS}.difference(known)
             renamed.update(dict.fromkeys(sizes, "*"))
-        if code.co_flags & inspect.CO_VARKEYWORDS:  # it reads the words itself
+        self.reads = bool(code.co_flags & inspect.CO_VARKEYWORDS)  # the words, itself
+        if self.reads:
             self.outs, self.renamed = int(creates), {}
         # Words that say whether what they name is a tensor.
         self.telling = {
@@ -140,11 +150,14 @@ class Call:
             if (n := renamed.get(w, w)) in numbers
         }
         if one_by_one:
-            self.single, self.rest = next(iter(words or ()), known[1]), "further"
+            self.single = next(iter(words or ()), known[1])
         self.plain = frozenset(known) - {"self", "out", *self.telling}
         self.wanted = {n: w for n in known if (w := self.types_of(n, kinds))}
         self.usual = {
             n: frozenset(c for k in ks for c in USUAL.get(k, ())) for n, ks in self.wanted.items()
+        }
+        self.options = {
+            n: self.usual.get(n, ()) for n in known[self.positional :] if n in self.plain
         }
         self.front: Any = None
 
@@ -180,44 +193,72 @@ class Call:
             "function": self.function,
             "general": self.general,
             "amiss": self.amiss,
-            "written": written,
+            "written": self.written,
+            "fine": self.fine,
             "state": state,
             "SLOW": state.SLOW,
             "Tensor": Tensor,
-            "ABSENT": ABSENT,
+            "dtype": dtype,
             "all_int": all_int,
         }
-        taken = {*space, "words"}
+        taken = {*space, "words", "further"}
         names = [n + "_" * (n in taken) for n in self.known[: self.positional]]
-        defaults = self.own.__defaults__ or ()
-        needed = len(names) - len(defaults)
-        space["defaults"] = (ABSENT,) * needed + defaults
-        asked = ["not words", *["state.profiler is None"] * bool(self.first)]
+        asked = ["(not words or fine(words))" if self.options else "not words"]
+        if self.reads and not (self.options or self.outs):
+            asked = []
+        asked += ["state.profiler is None"] * bool(self.first)
         asked += ["state.fast_path is not SLOW"] * self.creates
         for i, name in enumerate(names):
-            space[f"default_{name}"] = space["defaults"][i]
+            space[f"default_{name}"] = self.defaults[i]
             kinds = ["Tensor"] if self.first and not i else self.wanted.get(self.known[i], ())
             if kinds:
                 known = [IS[kind] for kind in dict.fromkeys(kinds) if kind in IS]
                 asked.append(f"({' or '.join(known) or False})".format(name))
-            elif i < needed:
-                asked.append(f"{name} is not ABSENT")
-        if self.single:
-            asked.append("not further_")
+            elif self.defaults[i] is ABSENT or (self.reads and not i):
+                asked.append(f"{name} is not default_{name}")
         if self.first and not names:
-            asked.append(f"{self.rest}_ and isinstance({self.rest}_[0], Tensor)")
-        group = f"({', '.join(names)}{',' * bool(names)})"
-        passed = [*names, *[f"*{self.rest}_"] * bool(self.rest)]
-        params = [*(f"{n}=default_{n}" for n in names), *["/"] * bool(names), *passed[len(names) :]]
+            asked.append("further and isinstance(further[0], Tensor)")
+        asked += ["not further"] * bool(self.single)
+        rest = ["*further"] * bool(self.rest or self.single)
+        params = [f"{n}=default_{n}" for n in names]
+        told = self.telling or self.creates  # how each argument was given
+        if names and (self.known[0] == "self" or self.by_place or told):  # callers say `input`
+            params.insert(len(names) if told else max(1, self.by_place), "/")
+        group = "".join(f"{n}, " for n in names)
         text = FRONT.format(
             name=self.function.__name__,
-            params="".join(f"{p}, " for p in params),
-            usual=" and ".join(asked),
-            passed=", ".join(passed),
-            group=f"({', '.join(passed)},)" if passed else "()",
-            written=f"{group}, defaults" + f", {self.rest}_" * bool(self.rest),
+            params="".join(f"{p}, " for p in [*params, *rest]),
+            usual=" and ".join(asked) or "True",
+            passed=", ".join(
+                [*names, *rest * (not self.single), *["**words"] * bool(self.options or self.reads)]
+            ),
+            group=f"({group}{''.join(f'{r}, ' for r in rest)})",
+            written=f"({group})" + ", further" * bool(rest),
         )
         return text, space
+
+    def fine(self, words: Kwargs) -> bool:
+        """Whether options given by name are of their usual types."""
+        options = self.options
+        for name, value in words.items():
+            classes = options.get(name)
+            if classes is None or (classes and value.__class__ not in classes):
+                return False
+        return True
+
+    def written(self, words: Kwargs, values: Args, further: Args = ()) -> Args:
+        """The arguments that a caller has written, by place as far as possible: not the defaults of
+        their parameters, which stand for none. Others go to `words`."""
+        if further:
+            return (*values, *further)
+        given = [v is not d for v, d in zip(values, self.defaults)]
+        count = len(given) - [*reversed(given), True].index(True)
+        if words or any(v is ABSENT for v in values[:count]):
+            count = [*given, False].index(False)
+        words.update(
+            (n, v) for n, v, g in zip(self.known[count:], values[count:], given[count:]) if g
+        )
+        return values[:count]
 
     def general(self, /, *args: object, **kwargs: object) -> Any:
         """A call with words, with what stands for an argument, or with what is wrong."""
@@ -330,16 +371,6 @@ class Call:
         if subclasses.below is not None:
             return subclasses.below.create(self.front, args, kwargs)
         return NotImplemented
-
-
-def written(values: Args, defaults: Args, rest: Args = ()) -> Args:
-    """The arguments that a caller has written: without defaults at the end, which stand for none."""
-    if rest:
-        return (*values, *rest)
-    count = len(values)
-    while count and values[count - 1] is defaults[count - 1]:
-        count -= 1
-    return values[:count]
 
 
 def outs_of(function: Fn) -> int:

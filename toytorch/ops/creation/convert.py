@@ -90,6 +90,17 @@ def to(
     >>> Tensor([1, 2]).to(types.int64)
     tensor([1, 2])
     """
+    where: Any = args[0] if len(args) == 1 else device if not args else None
+    where = where.type if isinstance(where, device_class) else where
+    if (
+        where.__class__ is str
+        and where == "cpu"
+        and self._array.__class__ is np.ndarray  # it is there, as in most programs
+        and state.fast_path is not state.SLOW
+        and dtype is memory_format is other is None
+        and copy is False
+    ):
+        return self
     if not (non_blocking.__class__ is copy.__class__ is bool and memory_format is None):
         _ask((self,), dict(zip(_FLAGS, (non_blocking, copy, memory_format))))
     first = args[0].__class__ if args else None
@@ -248,6 +259,9 @@ def lies_channels_last(shape: Sizes, strides: Sizes) -> bool:
 
 def contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
     """The tensor in row-major memory, or that of a format; itself where it is so already."""
+    array = self._array
+    if memory_format is None and array.__class__ is np.ndarray and array.flags.c_contiguous:
+        return self
     form = CONTIGUOUS if memory_format is None else memory_format
     if is_contiguous(self, memory_format=form):
         return self
