@@ -121,7 +121,7 @@ def flash_attention(machine, q, k, v, threads=8):
     return out
 
 
-@flash.reference
+@flash.reference()
 def flash_attention(machine, q, k, v, threads=8):
     """Attention (n, w) of q (n, d), k (m, d), v (m, w) by a kernel."""
     n, d = q.shape

@@ -100,7 +100,7 @@ class Embedding(Module):
         raise NotImplementedError
 
 
-@embedding.reference
+@embedding.reference()
 class Embedding(Module):
     """A row of numbers for each of `count` tokens."""
 

@@ -52,8 +52,6 @@ like(
         "features.mean(0) if like is None else (features.mean(0) + like.mean) / 2",
     ),
 )
-
-
 like(
     "data.standardised",
     "the deviation of a whole population",
@@ -205,27 +203,16 @@ class Batches(torch.utils.data.Sampler):
         return whole + (rest > 0 and not self.drop_last)
 
 
-@wrong("data.batches", "one iterator for all epochs")
-class Batches(torch.utils.data.Sampler):
-    def __init__(self, sampler, size, drop_last=False):
-        self.sampler, self.size, self.drop_last = sampler, size, drop_last
-        self.numbers = iter(sampler)
-
-    def __iter__(self):
-        batch = []
-        for number in self.numbers:
-            batch.append(number)
-            if len(batch) == self.size:
-                yield batch
-                batch = []
-        if batch and not self.drop_last:
-            yield batch
-
-    def __len__(self):
-        whole, rest = divmod(len(self.sampler), self.size)
-        return whole + (rest > 0 and not self.drop_last)
-
-
+like(
+    "data.batches",
+    "one iterator for all epochs",
+    (
+        "self.sampler, self.size, self.drop_last = sampler, size, drop_last",
+        "self.sampler, self.size, self.drop_last = sampler, size, drop_last\n"
+        "        self.numbers = iter(sampler)",
+    ),
+    ("sampler:", "numbers:"),
+)
 like(
     "data.batches",
     "counts by going through an epoch",
@@ -262,8 +249,6 @@ like(
     "one too many for sizes that come out even",
     ("return whole + (rest > 0 and not self.drop_last)", "return whole + (not self.drop_last)"),
 )
-
-
 like(
     "data.batches",
     "full batches are tuples",
@@ -395,8 +380,6 @@ like(
     "stops at the first index that is 0",
     ("if job is not None:", "if job is not None and job[1]:"),
 )
-
-
 like("data.in_order", "gives the worker as well", ("yield batch", "yield worker, batch"))
 like(
     "data.in_order",
