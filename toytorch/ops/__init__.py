@@ -23,7 +23,6 @@ import toytorch.ops.elementwise.compare
 import toytorch.ops.elementwise.complex_numbers
 import toytorch.ops.elementwise.elementary
 import toytorch.ops.elementwise.floating
-import toytorch.ops.elementwise.integer
 import toytorch.ops.elementwise.limits
 import toytorch.ops.elementwise.operand_checks
 import toytorch.ops.foreach

@@ -9,7 +9,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.ops import overloads
 from toytorch.ops.creation import convert
 from toytorch.ops.define import PUBLIC, on_tensors
-from toytorch.ops.elementwise import arithmetic, compare, elementary, floating, integer, limits
+from toytorch.ops.elementwise import arithmetic, compare, elementary, floating, limits
 from toytorch.ops.linalg import matmul
 from toytorch.ops.shaping import in_place, rearrange
 
@@ -21,7 +21,6 @@ assert all(
         convert,
         elementary,
         floating,
-        integer,
         in_place,
         overloads,
         arithmetic,

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import some
+from toytorch.backends.generic import some
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType, Scalar
 from toytorch.ops import aten_words, flops
 from toytorch.ops.define import of_floats, pointwise, underived
-from toytorch.ops.elementwise.operand_checks import no_bool, one_tensor
+from toytorch.ops.elementwise.operand_checks import no_bool, numbers, one_tensor
 
 # -- arithmetic -----------------------------------------------------------------------------------
 
@@ -325,6 +325,24 @@ sign = pointwise(
     doc="-1, 0 or 1.",
     out_type="found",
 )
+
+# -- integers -------------------------------------------------------------------------------------
+
+gcd = pointwise(
+    "gcd(Tensor self, Tensor other) -> Tensor",
+    formula="gcd(self, other)",
+    checks=numbers("gcd_cpu", lowest=1, highest=1),
+    doc="The greatest common divisor.",
+    out_history="none",
+)
+lcm = pointwise(
+    "lcm(Tensor self, Tensor other) -> Tensor",
+    formula="lcm(self, other)",
+    checks=numbers("lcm_cpu", lowest=1, highest=1),
+    doc="The least common multiple.",
+    out_history="none",
+)
+
 
 # -- complex numbers ------------------------------------------------------------------------------
 

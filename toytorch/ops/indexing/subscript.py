@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.scalars import as_filling
