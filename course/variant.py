@@ -69,9 +69,9 @@ class Variant:
     ) -> Variant:
         """The stub: the same definition with bodies left out, and perhaps some places changed.
 
-        ``asks`` says what stands in place of a function's body, or in place of those of a class's
-        methods by their names: a comment before ``raise NotImplementedError``, or code, which has
-        a comment of its own. A method with no text is one that the stub lacks.
+        ``asks`` says what stands in place of a function's body, or in place of those of the
+        functions inside by their names: a comment before ``raise NotImplementedError``, or code, which has
+        a comment of its own. One with no text is one that the stub lacks.
         """
         source = self.source
         lines = source.splitlines()
@@ -93,7 +93,7 @@ class Variant:
                 elif getattr(part, "name", None) in asked:
                     begin = min([part.lineno, *(one.lineno for one in part.decorator_list)]) - 1
                     del lines[begin : part.end_lineno + 1]
-                elif isinstance(part, ast.ClassDef):
+                elif isinstance(part, ast.ClassDef | ast.FunctionDef):
                     visit(part.body)
 
         asked: Mapping[Any, str] = {self.name: asks} if isinstance(asks, str) else asks

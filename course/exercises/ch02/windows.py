@@ -135,36 +135,31 @@ def windows(x, k):
     return torch.stack(rows, -4)
 
 
-@sliding.mutant(
+sliding.changed(
     "makes it contiguous first",
-    why="""
+    """
     `contiguous()` copies an image that is a slice or transposed, and the windows then look at
     the copy: what is written into the image later is not seen. The strides of x are enough,
     whatever they are.
     """,
+    (
+        '"""(..., H, W) -> (..., H-k+1, W-k+1, k, k), the same memory."""',
+        '"""(..., H, W) -> (..., H-k+1, W-k+1, k, k), the same memory."""\n    x = x.contiguous()',
+    ),
 )
-def windows(x, k):
-    x = x.contiguous()
-    *lead, height, width = x.shape
-    *steps, down, right = x.stride()
-    shape = (*lead, height - k + 1, width - k + 1, k, k)
-    return x.as_strided(shape, (*steps, down, right, down, right))
 
-
-@sliding.mutant(
+sliding.changed(
     "cut from the graph",
-    why="""
+    """
     `detach()` (or `.data`) cuts the result from its history. The values are the same, but no
     gradient flows back from the windows to the image. `as_strided` has a derivative: leave x as it
     is.
     """,
+    (
+        '"""(..., H, W) -> (..., H-k+1, W-k+1, k, k), the same memory."""',
+        '"""(..., H, W) -> (..., H-k+1, W-k+1, k, k), the same memory."""\n    x = x.detach()',
+    ),
 )
-def windows(x, k):
-    x = x.detach()
-    *lead, height, width = x.shape
-    *steps, down, right = x.stride()
-    shape = (*lead, height - k + 1, width - k + 1, k, k)
-    return x.as_strided(shape, (*steps, down, right, down, right))
 
 
 @sliding.mutant(

@@ -102,27 +102,16 @@ def load_state(module, state, strict=True):
     return missing, unexpected
 
 
-@load.mutant(
+load.changed(
     "takes the other one's memory",
-    why="""
+    """
     The values were not copied: the module now *uses* the tensors of the dictionary. Train it on,
     and the dictionary changes too, and with it the network they came from. `copy_` writes the
     numbers into the memory the module has.
     """,
+    ("mine = module.state_dict()", "mine = module.state_dict(keep_vars=True)"),
+    ("mine[name].copy_(state[name])", "mine[name].data = state[name]"),
 )
-def load_state(module, state, strict=True):
-    mine = module.state_dict(keep_vars=True)
-    missing = [name for name in mine if name not in state]
-    unexpected = [name for name in state if name not in mine]
-    if strict and (missing or unexpected):
-        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
-    for name in mine:
-        if name in state:
-            if mine[name].shape != state[name].shape:
-                raise RuntimeError(f"{name} has another shape")
-            mine[name].data = state[name]
-    return missing, unexpected
-
 
 load.changed(
     "makes new parameters",
@@ -144,49 +133,24 @@ load.changed(
     ),
 )
 
-
-@load.mutant(
+load.changed(
     "ignores what it does not know",
-    why="""
+    """
     Names that the module lacks were ignored without an error. Mostly they mean that the file
     belongs to another network, or that a layer was renamed. Then the values that you need are not
     loaded. `strict` is there to report this.
     """,
+    ("strict and (missing or unexpected)", "strict and missing"),
 )
-def load_state(module, state, strict=True):
-    mine = module.state_dict()
-    missing = [name for name in mine if name not in state]
-    unexpected = [name for name in state if name not in mine]
-    if strict and missing:
-        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
-    for name in mine:
-        if name in state:
-            if mine[name].shape != state[name].shape:
-                raise RuntimeError(f"{name} has another shape")
-            mine[name].copy_(state[name])
-    return missing, unexpected
 
-
-@load.mutant(
+load.changed(
     "ignores what is missing",
-    why="""
+    """
     A parameter that the file lacks kept its random start, and no error was raised. Then one part of
     the network is trained and another is random, and the only sign of it is a poor result.
     """,
+    ("strict and (missing or unexpected)", "strict and unexpected"),
 )
-def load_state(module, state, strict=True):
-    mine = module.state_dict()
-    missing = [name for name in mine if name not in state]
-    unexpected = [name for name in state if name not in mine]
-    if strict and unexpected:
-        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
-    for name in mine:
-        if name in state:
-            if mine[name].shape != state[name].shape:
-                raise RuntimeError(f"{name} has another shape")
-            mine[name].copy_(state[name])
-    return missing, unexpected
-
 
 load.changed(
     "strict whatever is said",
@@ -202,46 +166,32 @@ load.changed(
     ("    for name in common:\n", ""),
 )
 
-
-@load.mutant(
+load.changed(
     "lets values stretch",
-    why="""
+    """
     `copy_` broadcasts: one number was copied into a whole row of weights without complaint. A state
     of another shape belongs to another network. Compare shapes before you copy.
     """,
+    (
+        "    for name in common:\n"
+        "        if mine[name].shape != state[name].shape:\n"
+        '            raise RuntimeError(f"{name} has another shape")\n',
+        "",
+    ),
 )
-def load_state(module, state, strict=True):
-    mine = module.state_dict()
-    missing = [name for name in mine if name not in state]
-    unexpected = [name for name in state if name not in mine]
-    if strict and (missing or unexpected):
-        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
-    for name in mine:
-        if name in state:
-            mine[name].copy_(state[name])
-    return missing, unexpected
 
-
-@load.mutant(
+load.changed(
     "forgets the buffers",
-    why="""
+    """
     Only parameters were known, and the statistics of a batch norm are buffers: not learned, but
     part of the network. Without them it would normalise by a mean of 0 and a variance of 1, which
     is what it had before training. `state_dict()` has both.
     """,
+    (
+        "module.state_dict()",
+        "{name: p.detach() for name, p in module.named_parameters()}",
+    ),
 )
-def load_state(module, state, strict=True):
-    mine = {name: p.detach() for name, p in module.named_parameters()}
-    missing = [name for name in mine if name not in state]
-    unexpected = [name for name in state if name not in mine]
-    if strict and (missing or unexpected):
-        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
-    for name in mine:
-        if name in state:
-            if mine[name].shape != state[name].shape:
-                raise RuntimeError(f"{name} has another shape")
-            mine[name].copy_(state[name])
-    return missing, unexpected
 
 
 def _pair():

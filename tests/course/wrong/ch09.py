@@ -62,17 +62,15 @@ like(
 # -- data.shuffled
 
 
-@wrong("data.shuffled", "the old order from a random place on")
-class Shuffled(torch.utils.data.Sampler):
-    def __init__(self, count, generator=None):
-        self.count, self.generator = count, generator
-
-    def __iter__(self):
-        start = torch.randint(self.count, (1,), generator=self.generator).item()
-        return iter([(start + i) % self.count for i in range(self.count)])
-
-    def __len__(self):
-        return self.count
+like(
+    "data.shuffled",
+    "the old order from a random place on",
+    (
+        "order = torch.randperm(self.count, generator=self.generator)",
+        "start = torch.randint(self.count, (1,), generator=self.generator).item()",
+    ),
+    ("order.tolist()", "[(start + i) % self.count for i in range(self.count)]"),
+)
 
 
 @wrong("data.shuffled", "Python's own shuffle")
@@ -89,17 +87,15 @@ class Shuffled(torch.utils.data.Sampler):
         return self.count
 
 
-@wrong("data.shuffled", "the last one stays last")
-class Shuffled(torch.utils.data.Sampler):
-    def __init__(self, count, generator=None):
-        self.count, self.generator = count, generator
-
-    def __iter__(self):
-        order = torch.randperm(self.count - 1, generator=self.generator).tolist()
-        return iter([*order, self.count - 1])
-
-    def __len__(self):
-        return self.count
+like(
+    "data.shuffled",
+    "the last one stays last",
+    (
+        "(self.count, generator=self.generator)",
+        "(self.count - 1, generator=self.generator).tolist()",
+    ),
+    ("order.tolist()", "[*order, self.count - 1]"),
+)
 
 
 @wrong("data.shuffled", "exchanges each with a random one, which favours some orders")
