@@ -157,13 +157,10 @@ def topological_order(root):
     return done[::-1]
 
 
-_seen = set()
-
-
 like(
     "autograd.order",
     "remembers the nodes of the call before",
-    ("(root):", "(root, seen=_seen):"),
+    ("(root):", "(root, seen=set()):"),
     ("done, seen = [], {root}", "done = []\n    seen.add(root)"),
 )
 like(
