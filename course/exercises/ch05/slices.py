@@ -138,7 +138,6 @@ slices.changed(
     of the new values. The old ones influence the loss through the write only. Replace it with
     `copy_`.
     """,
-    ("()  # outside the view nothing has happened", "()"),
     ("(base).copy_(before)", "(base).add_(before)"),
 )
 
