@@ -1,9 +1,9 @@
 """One way to write an exercise's answer: the stub, the reference, or a mutant.
 
-An exercise module defines the same function several times, once per variant, so that each reads
-exactly as a learner would write it. Two things follow. The source text has to be found by
-counting definitions, since the module's name ends up bound to the last of them; and a variant is
-compiled again into a namespace of its own, so that one which calls itself calls *itself*.
+An exercise module defines the same function several times, once per variant that is written out,
+so that each reads exactly as a learner would write it. Two things follow. The source text has to be
+found by counting definitions, since the module's name ends up bound to the last of them; and a
+variant is compiled again into a namespace of its own, so that one which calls itself calls *itself*.
 """
 
 from __future__ import annotations
