@@ -3,10 +3,7 @@
 shape_of = Exercise("tensors.shape_of", "The shape of a nested list",
                     chapter=1, minutes=10, prompt="...")
 
-@shape_of.stub
-def nested_shape(data): ...
-
-@shape_of.reference
+@shape_of.reference(stub="your code here: about 7 lines")
 def nested_shape(data): ...
 
 @shape_of.mutant("counts only the outer list", why="...")
@@ -20,7 +17,7 @@ def _(nested_shape):
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -94,10 +91,22 @@ class Exercise:
         self._stub = Variant.of(definition, "stub")
         return definition
 
-    def reference(self, definition: T) -> T:
-        """Decorator: the answer the solved notebook shows."""
-        self._reference = Variant.of(definition, "reference")
-        return definition
+    def reference(
+        self, stub: str | Mapping[str, str] = "", *changes: tuple[str, str]
+    ) -> Callable[[T], T]:
+        """Decorator: the answer the solved notebook shows.
+
+        ``stub`` makes the stub of it: what learners find in place of its bodies. See
+        :meth:`course.variant.Variant.emptied`.
+        """
+
+        def keep(definition: T) -> T:
+            self._reference = Variant.of(definition, "reference")
+            if stub:
+                self._stub = self._reference.emptied(stub, changes)
+            return definition
+
+        return keep
 
     def mutant(self, label: str, why: str) -> Callable[[T], T]:
         """Decorator: a misconception as code, its name, and the explanation it earns."""

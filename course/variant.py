@@ -1,9 +1,9 @@
 """One way to write an exercise's answer: the stub, the reference, or a mutant.
 
-An exercise module defines the same function several times, once per variant, so that each reads
-exactly as a learner would write it. Two things follow. The source text has to be found by
-counting definitions, since the module's name ends up bound to the last of them; and a variant is
-compiled again into a namespace of its own, so that one which calls itself calls *itself*.
+An exercise module defines the same function several times, once per variant that is written out,
+so that each reads exactly as a learner would write it. Two things follow. The source text has to be
+found by counting definitions, since the module's name ends up bound to the last of them; and a
+variant is compiled again into a namespace of its own, so that one which calls itself calls *itself*.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import linecache
 import sys
 import textwrap
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,43 @@ class Variant:
         made.source  # noqa: B018 - which fails at once if a text is not there
         return made
 
+    def emptied(
+        self, asks: str | Mapping[str, str], changes: tuple[tuple[str, str], ...] = ()
+    ) -> Variant:
+        """The stub: the same definition with bodies left out, and perhaps some places changed.
+
+        ``asks`` says what stands in place of a function's body, or in place of those of the
+        functions inside by their names: a comment before ``raise NotImplementedError``, or code, which has
+        a comment of its own. One with no text is one that the stub lacks.
+        """
+        source = self.source
+        lines = source.splitlines()
+
+        def empty(part: Any) -> None:
+            indent = " " * (part.col_offset + 4)
+            first, told = part.body[0], ast.get_docstring(part) is not None
+            begin = first.end_lineno if told else first.lineno - 1
+            text = asked[part.name]
+            code = text if "#" in text else "\n".join(f"# {line}" for line in text.splitlines())
+            if code is not text:
+                code += "\nraise NotImplementedError"
+            lines[begin : part.end_lineno] = textwrap.indent(code, indent).splitlines()
+
+        def visit(parts: list[Any]) -> None:
+            for part in reversed(parts):  # what is left out moves the lines below it
+                if asked.get(getattr(part, "name", None)):
+                    empty(part)
+                elif getattr(part, "name", None) in asked:
+                    begin = min([part.lineno, *(one.lineno for one in part.decorator_list)]) - 1
+                    del lines[begin : part.end_lineno + 1]
+                elif isinstance(part, ast.ClassDef | ast.FunctionDef):
+                    visit(part.body)
+
+        asked: Mapping[Any, str] = {self.name: asks} if isinstance(asks, str) else asks
+        visit(_parse(source).body)
+        made = (source, "\n".join(lines).rstrip())
+        return self.changed("stub", "", "", (made, *changes))
+
     @property
     def source(self) -> str:
         """The definition's text without its decorators, ready for a notebook cell."""
@@ -82,7 +120,7 @@ class Variant:
         node, _, filename = _definition(self.module, self.name, self.nth)
         bare: Any = ast.Module(body=[node], type_ignores=[])
         if self.changes:  # a text of its own, which panels quote lines of
-            bare, filename = self.source, f"<{self.name}: {self.label}>"
+            bare, filename = self.source, f"<{self.name}: {self.label or self.kind}>"
             linecache.cache[filename] = (len(bare), None, bare.splitlines(True), filename)
         space = dict(vars(sys.modules[self.module]))
         exec(compile(bare, filename, "exec"), space)

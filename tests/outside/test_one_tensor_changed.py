@@ -84,11 +84,6 @@ NOTHING = whats(
 )
 
 
-@pytest.mark.parametrize("number", range(len(NOTHING)))
-def test_no_elements(number: int) -> None:
-    alike(NOTHING[number], number)
-
-
 @pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16", "float16"])
 def test_slopes_of_soft_margins_beyond_what_powers_hold(kind: str) -> None:
     def slopes(m: Any) -> Any:
@@ -174,11 +169,6 @@ ORDERS = whats(
 )
 
 
-@pytest.mark.parametrize("number", range(len(ORDERS)))
-def test_what_is_asked_first(number: int) -> None:
-    alike(ORDERS[number], number)
-
-
 def loss_of_two(m: Any, kind: str, who: str, reduction: str) -> Any:
     x, t, w = (
         m.tensor(v).to(getattr(m, kind) if name in who else m.float32)
@@ -230,12 +220,6 @@ OF_TYPES = whats(
 )  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("number", range(len(OF_TYPES)))
-def test_types_of_images_losses_and_parameters(number: int) -> None:
-    alike(OF_TYPES[number], number)
-
-
 NAN, INF = math.nan, math.inf
 ODD = whats(
     *(
@@ -266,11 +250,6 @@ ODD = whats(
         for b in ((), (2,))
     ),
 )  # fmt: skip
-
-
-@pytest.mark.parametrize("number", range(len(ODD)))
-def test_numbers_that_are_none_or_without_end(number: int) -> None:
-    alike(ODD[number], number)
 
 
 def test_slopes_of_variances_that_are_held() -> None:
@@ -344,6 +323,17 @@ RANKS = whats(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(RANKS)))
-def test_ranks_of_matrices_without_elements(number: int) -> None:
-    alike(RANKS[number], number)
+TABLES = {
+    "no elements": NOTHING,
+    "what is asked first": ORDERS,
+    "types of images, losses and parameters": OF_TYPES,
+    "numbers that are none or without end": ODD,
+    "ranks of matrices without elements": RANKS,
+}
+
+
+@pytest.mark.parametrize(
+    ("table", "number"), [(t, n) for t in TABLES for n in range(len(TABLES[t]))]
+)
+def test_tables(table: str, number: int) -> None:
+    alike(TABLES[table][number], table, number)

@@ -179,42 +179,13 @@ SUMS = {
 }  # fmt: skip
 
 
-def _check(programs: dict[str, Any]) -> Any:
-    return pytest.mark.parametrize("program", programs.values(), ids=programs.keys())
+TABLES = CONSTRUCTED, PARTS, ARITHMETIC, WRITES, LAYOUT, PRODUCTS, SUMS
 
 
-@_check(CONSTRUCTED)
-def test_constructed(program: Any) -> None:
-    shown(program)
-
-
-@_check(PARTS)
-def test_parts(program: Any) -> None:
-    shown(program)
-
-
-@_check(ARITHMETIC)
-def test_arithmetic(program: Any) -> None:
-    shown(program)
-
-
-@_check(WRITES)
-def test_writes(program: Any) -> None:
-    shown(program)
-
-
-@_check(LAYOUT)
-def test_layout(program: Any) -> None:
-    shown(program)
-
-
-@_check(PRODUCTS)
-def test_products(program: Any) -> None:
-    shown(program)
-
-
-@_check(SUMS)
-def test_sums(program: Any) -> None:
+@pytest.mark.parametrize(
+    "program", [pytest.param(p, id=name) for table in TABLES for name, p in table.items()]
+)
+def test_shown(program: Any) -> None:
     shown(program)
 
 

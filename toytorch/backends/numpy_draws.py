@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.backends.mt19937 import work_type
 from toytorch.facts.hints import Array
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import base, generic
 from toytorch.facts.device import cpu, sparse_coo
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array, Fn, Sizes
@@ -197,12 +197,12 @@ def sum_runs(xp: Any, values: Any, first: Any, each: bool = False) -> Any:
     half = values.dtype.itemsize == 2 and values.dtype.kind in "fV"
     if half and not each:
         return sum_runs(xp, values.astype(np.float32), first).astype(values.dtype)
-    made = None if half else base.attempt(xp, "add_runs", values, starts, 0)
+    made = None if half else generic.attempt(xp, "add_runs", values, starts, 0)
     if made is not None:
         return made
     run = xp.cumsum(first) - 1
     made = xp.zeros((int(first.sum()), *values.shape[1:]), values.dtype)
-    base.at(xp, "add", made, run, values)
+    generic.at(xp, "add", made, run, values)
     return made
 
 

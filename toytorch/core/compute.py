@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy import ndarray
 
-from toytorch.backends import base
+from toytorch.backends import base, generic
 from toytorch.backends.sparse import TABLES, Kernels
 from toytorch.core.arguments import not_a_tensor
 from toytorch.core.formulas import FormulaKernel
@@ -93,7 +93,7 @@ def compute(op: Op, args: Args, target: Array | None = None) -> Any:
         half = None  # dtype= was given: the kernel's result has it
     xp = xp or np
     if half is not None and op.halves and xp.__class__ is not Kernels:  # sparse arrays have none
-        made = base.attempt(xp, op.halves, half.numpy, *arrays)
+        made = generic.attempt(xp, op.halves, half.numpy, *arrays)
         if made is not None:
             return made
     results = op.kernel_on(xp)(*arrays)
@@ -128,7 +128,7 @@ def of_halves(op: Op, args: Args) -> Any:
     if any(t.__class__ is not first.__class__ or t._dtype is not first._dtype for t in tensors):
         return None
     given = [a._array if isinstance(a, Tensor) else a for a in args]
-    return base.attempt(base.of_array(first._array).xp, f"{op.halves}, not widened", *given)
+    return generic.attempt(base.of_array(first._array).xp, f"{op.halves}, not widened", *given)
 
 
 def compute_held(op: Op, args: Args, target: Array | None, common: dtype | None) -> Any:
@@ -249,7 +249,7 @@ def compute_pointwise(
     try:
         result = None
         if reduced and op.halves:
-            result = base.attempt(xp, op.halves, own, *arrays)
+            result = generic.attempt(xp, op.halves, own, *arrays)
             result = result if result is None else in_order(op, result, lying)
         if result is None:
             result = run_pointwise(op, xp, args, arrays, lying, target, work)
@@ -290,9 +290,9 @@ def retyped(a: Any, kind: Any) -> Any:
     NumPy takes ten times as long."""
     made = None
     if a.__class__ is ndarray or isinstance(a, np.generic):
-        made = base.attempt(np, "cast", a, np.dtype(kind)) if a.size >= SMALLEST else None
+        made = generic.attempt(np, "cast", a, np.dtype(kind)) if a.size >= SMALLEST else None
     elif a.__class__ not in TABLES:
-        made = base.attempt(base.of_array(a).xp, "cast", a, np.dtype(kind))
+        made = generic.attempt(base.of_array(a).xp, "cast", a, np.dtype(kind))
     return a.astype(kind) if made is None else made
 
 
@@ -437,7 +437,7 @@ def in_place_on(op: Op, xp: Any, arrays: list[Any], target: Array) -> Any:
     if not op.takes_halves(xp) or len(arrays) != len(op.schema.args):
         return None
     params = [a.name for a in op.schema.args]
-    return base.attempt(xp, "formula", op.formula, params, tuple(arrays), target)
+    return generic.attempt(xp, "formula", op.formula, params, tuple(arrays), target)
 
 
 def refuse_two_devices(where: device_class, other: object) -> NoReturn:

@@ -4,6 +4,8 @@ tensors, and, where no gradient is wanted, of ops with several results.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from toytorch.core import fast_saved
 from toytorch.core.fast_general import floating
 from toytorch.core.fast_path import indent, python_name, result_lines
@@ -58,69 +60,41 @@ NUMBER = """\
                 a{i} = a0.dtype.type(a{i})
 """
 
+FIRST = "            a0 = {first}._array"
+UNWANTED = "a0.__class__ is ndarray and not (mode_ is None and {first}._requires_grad)"
+
+
+class Reading(NamedTuple):
+    """How a fast path reads operands: its lines, what has to hold, what the kernel is called with,
+    and the lines that give a result with a history, "" where nobody wants one."""
+
+    lines: list[str]
+    tests: list[str]
+    values: list[str]
+    history: str = ""
+
 
 def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> str | None:
     """The source of a fast path, where nobody wants a gradient, for an op that has none with one: of
     several results, of a list of tensors, or a pointwise one with more than two operands."""
-    args = op.schema.args
-    out = ", out" if op.has_out else ""
-    first, values = passed[0], list(passed)
-    words = {"first": first, "args": ", ".join(passed), "out": out}
-    history = ""
     if op.kernel is None or any("(" in p for p in passed) or op.random:
         return None
-    tests = [f"a0.__class__ is ndarray and not (mode_ is None and {first}._requires_grad)"]
-    lines = [f"            a0 = {first}._array"]
-    values[0] = "a0"
-    several = op.many and op.schema.returns == ("Tensor",) * op.count
-    if op.kind in ("general", "reduction") and args[0].is_tensor_list and len(op.tensor_at) == 1:
-        if op.many or op.promotion != "default":
-            return None
-        history = history_of_list(op, passed)
-        leave = f"\n                    return call(op, ({words['args']},){out})"
-        lines = [LISTED.format(**words, no_history="" if history else leave)]
-        tests, values[0] = ["arrays"], "arrays"
-    elif op.kind in ("general", "reduction") and several and op.tensor_at == (0,):
-        tests.append(f"{first}._dtype.itemsize != 2")
-    elif op.kind == "pointwise" and not op.many and op.schema.returns == ("Tensor",):
-        history = history_of(op, passed)
-        words["no_history"] = "" if history else " or w{i}"
-        if history:
-            tests = ["a0.__class__ is ndarray"]
-            lines.append(f"            w0 = mode_ is None and {first}._requires_grad")
-        plain = op.promotion in ("default", "float", "tensors")
-        if not plain and op.promotion != "none":
-            return None
-        if plain:
-            tests.append(f"{first}._dtype.plain")
-        for i in op.tensor_at[1:]:
-            if args[i].is_tensor_list:
-                return None
-            name = passed[i]
-            if plain:
-                other = {**words, "no_history": words["no_history"].format(i=i)}
-                given = (NUMBER.format(i=i), "elif") if args[i].takes_number else ("", "if")
-                other["number"], other["if_"] = given
-                lines.append(OTHER.format(i=i, name=name, **other))
-                tests.append(f"(a{i} is None or a{i}.__class__ is ndarray or "
-                             f"a{i}.__class__ is a0.dtype.type)")  # fmt: skip
-            else:
-                lines.append(f"            a{i} = {name}._array")
-                lines.append(f"            w{i} = mode_ is None and {name}._requires_grad")
-                tests.append(f"a{i}.__class__ is ndarray and {name}._dtype is {passed[op.tensor_at[1]]}"
-                             f"._dtype" + ("" if history else f" and not w{i}"))  # fmt: skip
-            values[i] = f"a{i}"
-        numbers = [p for a, p in zip(args, passed) if a.type == "Scalar"]
-        tests += [f"{name}.__class__ is not complex" for name in numbers]
-        if op.checks is not None:
-            tests.append(f"check({first}._dtype, ({', '.join(passed)},)) is None")
-    else:
+    out = ", out" if op.has_out else ""
+    words = {"first": passed[0], "args": ", ".join(passed), "out": out}
+    reading = None
+    if op.kind == "pointwise":
+        reading = read_pointwise(op, passed, words)
+    elif op.kind in ("general", "reduction"):
+        a_list = op.schema.args[0].is_tensor_list and len(op.tensor_at) == 1
+        reading = (read_list if a_list else read_first)(op, passed, words)
+    if reading is None:
         return None
-    made = f"{'on_cpu' if op.plain else 'kernel'}({', '.join(values)})"  # not the ufunc of defaults
+    made = f"{'on_cpu' if op.plain else 'kernel'}({', '.join(reading.values)})"  # not the ufunc of defaults
     if op.kind == "pointwise" and op.memory in ("", "second", "tensor first"):
         laid = [f"a{i}" for i in op.tensor_at]
         laid = laid[::-1] if op.memory == "second" else laid
         made += PLACED.format(first=laid[0], laid=", ".join(laid))
+    result = reading.history or returned(OTHERS, result_lines("made", DTYPE))
     return SEVERAL.format(
         name=python_name(op),
         params=", ".join(params),
@@ -128,13 +102,65 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
         out=out,
         checks=checks,
         no_out="out is None and " if op.has_out else "",
-        arrays="\n".join(lines),
-        tests=" and ".join(tests),
+        arrays="\n".join(reading.lines),
+        tests=" and ".join(reading.tests),
         made=made,
-        result=LIST_WRAPPED
-        if op.many
-        else history or returned(OTHERS, result_lines("made", DTYPE)),
+        result=LIST_WRAPPED if op.many else result,
     )
+
+
+def read_list(op: Op, passed: list[str], words: dict[str, str]) -> Reading | None:
+    """Of an op whose only tensors are those of a list."""
+    if op.many or op.promotion != "default":
+        return None
+    history = history_of_list(op, passed)
+    leave = f"\n                    return call(op, ({words['args']},){words['out']})"
+    lines = [LISTED.format(**words, no_history="" if history else leave)]
+    return Reading(lines, ["arrays"], ["arrays", *passed[1:]], history)
+
+
+def read_first(op: Op, passed: list[str], words: dict[str, str]) -> Reading | None:
+    """Of an op of one tensor with several results."""
+    if not op.many or op.schema.returns != ("Tensor",) * op.count or op.tensor_at != (0,):
+        return None
+    tests = [UNWANTED.format(**words), f"{passed[0]}._dtype.itemsize != 2"]
+    return Reading([FIRST.format(**words)], tests, ["a0", *passed[1:]])
+
+
+def read_pointwise(op: Op, passed: list[str], words: dict[str, str]) -> Reading | None:
+    """Of a pointwise op, however many operands it has."""
+    plain = op.promotion in ("default", "float", "tensors")
+    if op.many or op.schema.returns != ("Tensor",) or not (plain or op.promotion == "none"):
+        return None
+    args, first, values = op.schema.args, passed[0], ["a0", *passed[1:]]
+    history = history_of(op, passed)
+    lines, tests = [FIRST.format(**words)], [UNWANTED.format(**words)]
+    if history:
+        tests = ["a0.__class__ is ndarray"]
+        lines.append(f"            w0 = mode_ is None and {first}._requires_grad")
+    if plain:
+        tests.append(f"{first}._dtype.plain")
+    for i in op.tensor_at[1:]:
+        if args[i].is_tensor_list:
+            return None
+        name = passed[i]
+        if plain:
+            number, if_ = (NUMBER.format(i=i), "elif") if args[i].takes_number else ("", "if")
+            other = {**words, "no_history": "" if history else f" or w{i}"}
+            lines.append(OTHER.format(i=i, name=name, number=number, if_=if_, **other))
+            tests.append(f"(a{i} is None or a{i}.__class__ is ndarray or "
+                         f"a{i}.__class__ is a0.dtype.type)")  # fmt: skip
+        else:
+            lines.append(f"            a{i} = {name}._array")
+            lines.append(f"            w{i} = mode_ is None and {name}._requires_grad")
+            tests.append(f"a{i}.__class__ is ndarray and {name}._dtype is {passed[op.tensor_at[1]]}"
+                         f"._dtype" + ("" if history else f" and not w{i}"))  # fmt: skip
+        values[i] = f"a{i}"
+    numbers = [p for a, p in zip(args, passed) if a.type == "Scalar"]
+    tests += [f"{name}.__class__ is not complex" for name in numbers]
+    if op.checks is not None:
+        tests.append(f"check({first}._dtype, ({', '.join(passed)},)) is None")
+    return Reading(lines, tests, values, history)
 
 
 def returned(before: list[str], result: list[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.backends.base import attempt, offers
+from toytorch.backends.generic import attempt, offers
 from toytorch.backends.sparse import TABLES
 from toytorch.core.memory_order import kept
 from toytorch.core.tensor import Tensor

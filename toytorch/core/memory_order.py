@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from toytorch.backends import base
+from toytorch.backends import base, generic
 from toytorch.backends.no_elements import lying, with_strides
 from toytorch.facts.device import memory_format
 from toytorch.facts.hints import Array, Fn, Shape, Sizes
@@ -59,7 +59,7 @@ def in_rows(a: Array) -> Any:
     if a.__class__ is not ndarray:
         return a.copy()
     worth = a.nbytes >= (4 * MANY if a.flags.c_contiguous else MANY)
-    made = base.attempt(np, "in_rows", a) if worth else None
+    made = generic.attempt(np, "in_rows", a) if worth else None
     return a.copy("C") if made is None else made
 
 
@@ -84,7 +84,7 @@ def assign(to: Array, source: Any) -> None:
     ):
         to[...] = source
     else:
-        base.attempt(np, "assign", to, source)
+        generic.attempt(np, "assign", to, source)
 
 
 def laid(kernel: Fn, lay: Callable[[Any, Array], Any]) -> Fn:

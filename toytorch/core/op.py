@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import base, generic
 from toytorch.core.formulas import (
     Derivative,
     FormulaKernel,
@@ -177,7 +177,7 @@ class Op(Facts):
     rounds_once the half types, "float16 bfloat16" or one of them, whose derivatives are computed in
                 float32, as PyTorch's are where they are one kernel; others are rounded after each
                 of their operations
-    halves      the kernel of the backend (see `backends.base.attempt`) that knows what PyTorch
+    halves      the kernel of the backend (see `backends.generic.attempt`) that knows what PyTorch
                 rounds on the way in half types; it is given the type and arrays of float32, and
                 makes results of their final types
     spreads     the operand that PyTorch multiplies by a number even where that is 1 ("-": by -1), so
@@ -426,14 +426,14 @@ class Op(Facts):
             if hasattr(xp, "kernel_of"):  # sparse arrays: a table instead of an array module
                 return xp.kernel_of(self)
             if isinstance(kernel, str):
-                found = base.named(xp, kernel)
+                found = generic.named(xp, kernel)
                 if xp is not np and self.formula is not None:
                     found = one_kernel(xp, self.formula, self.schema, found)
             elif isinstance(kernel, FormulaKernel):  # any array module answers to its functions
                 found = kernel.on(xp)
             else:
                 found = functools.partial(kernel, xp)
-            found = ORDERS[self.memory](found) if xp is np else base.guarded(xp, found)
+            found = ORDERS[self.memory](found) if xp is np else generic.guarded(xp, found)
             self._kernels[xp] = found
         return found
 
@@ -458,7 +458,7 @@ class Op(Facts):
         return bool(
             self.formula is not None
             and self.schema.returns == ("Tensor",)
-            and base.offers(xp, "formula")
+            and generic.offers(xp, "formula")
             and self.formula.known
         )
 

@@ -26,7 +26,6 @@ class Bernoulli(ByChance, ExponentialFamily):
     tensor([-2.8768e-01, -1.1921e-07])
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from toytorch.core.tensor import Tensor
+from toytorch.distributions import constraints
 from toytorch.distributions.distribution import Distribution
 from toytorch.distributions.utils import (
     Value,
@@ -28,6 +29,7 @@ class ByChance(Distribution):
     The logit of a chance p is log p/(1 - p).
     """
 
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     _batched: ClassVar[dict[str, int]] = {"probs": 0, "logits": 0, "_param": 0}
     _param: Tensor  # the one that was given
 

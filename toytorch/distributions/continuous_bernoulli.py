@@ -34,7 +34,6 @@ class ContinuousBernoulli(ByChance, ExponentialFamily):
     tensor([0.])
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     _mean_carrier_measure = 0
     has_rsample = True

@@ -22,7 +22,6 @@ class Geometric(ByChance):
     tensor([3.])
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
     _batched = ByChance._batched
 

@@ -24,7 +24,6 @@ class LogitRelaxedBernoulli(ByChance):
     tensor([0.2500])
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
     _batched = ByChance._batched
     _same = ("temperature",)

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,15 +75,7 @@ def trace(
     kwargs = dict(example_kwarg_inputs or {})
     if example_inputs is None and not kwargs:
         raise RuntimeError("example_kwarg_inputs should be a dict")
-    args = (
-        ()
-        if example_inputs is None
-        else example_inputs
-        if isinstance(example_inputs, tuple)
-        else (example_inputs,)
-        if not isinstance(example_inputs, list)
-        else tuple(example_inputs)
-    )
+    args = () if example_inputs is None else as_args(example_inputs)
     if kwargs:
         args = by_position(func, args, kwargs)
     owner, called = func, "forward"
@@ -103,13 +95,24 @@ def trace(
     traced = traced_function(func, args, name, None, strict)
     traced.executor.passes = passes
     if check_trace:
-        warn_of_chance(traced)
-        check(traced, func, args, check_tolerance)
-        for more in check_inputs or ():
-            more = tuple(more) if isinstance(more, (tuple, list)) else (more,)
-            check(traced, func, more, check_tolerance)
-            check_graph(traced, more)
+        verify(traced, func, args, check_tolerance, map(as_args, check_inputs or ()))
     return traced
+
+
+def as_args(given: Any) -> tuple[Any, ...]:
+    """Arguments given as a tuple, a list, or one alone."""
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
+def verify(
+    traced: TracedFunction, run: Fn, args: Args, tolerance: float, others: Iterable[Args]
+) -> None:
+    """Compares a traced function with the one it was made of, for its arguments and for others."""
+    warn_of_chance(traced)
+    check(traced, run, args, tolerance)
+    for again in others:
+        check(traced, run, again, tolerance)
+        check_graph(traced, again)
 
 
 def trace_module(
@@ -136,13 +139,9 @@ def trace_module(
         methods[name] = traced_function(run, args, name, mod, strict)
         methods[name].executor.passes = passes
         if check_trace:
-            warn_of_chance(methods[name])
-            check(methods[name], run, args, check_tolerance)
-            for more in check_inputs or ():
-                if name in more:
-                    again = more[name] if isinstance(more[name], tuple) else (more[name],)
-                    check(methods[name], run, again, check_tolerance)
-                    check_graph(methods[name], again)
+            others = (more[name] for more in check_inputs or () if name in more)
+            tuples = (x if isinstance(x, tuple) else (x,) for x in others)
+            verify(methods[name], run, args, check_tolerance, tuples)
     return TracedModule(mod, methods)
 
 

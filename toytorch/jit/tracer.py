@@ -21,7 +21,8 @@ from toytorch.core import dispatch, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state, warned
-from toytorch.facts.hints import Args, DType, Fn, Kwargs
+from toytorch.facts.composed import called
+from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.package import is_ours
 from toytorch.facts.pytree import tree_leaves
 from toytorch.facts.size import Size
@@ -639,6 +640,17 @@ def warn(what: str, size: bool = False, words: str = FROZEN) -> None:
     warnings.warn(words.format(what), TracerWarning, stacklevel=3)
 
 
+def _told(name: str, what: str, size: bool = False, words: str = FROZEN) -> Any:
+    """A method of Tensor's whose result is frozen, which it says."""
+    own = getattr(Tensor, name)
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        warn(what, size, words)
+        return own(self, *args, **kwargs)
+
+    return called(name, own.__doc__, method)
+
+
 class TracedInt(int):
     """A size that the graph computes; arithmetic with it is written down too."""
 
@@ -778,38 +790,12 @@ class Traced(Tensor):
             number, tracer.whole("aten::Int.Tensor", BUILTINS["Int.Tensor"], [self], types.INT)
         )
 
-    def __len__(self) -> int:
-        warn("Using len to get tensor shape", size=True, words=LENGTH)
-        return Tensor.__len__(self)
-
-    def __iter__(self) -> Any:
-        warn("Iterating over a tensor", size=True, words=PARTS)
-        return Tensor.__iter__(self)
-
-    def __bool__(self) -> bool:
-        warn("Converting a tensor to a Python boolean")
-        return Tensor.__bool__(self)
-
-    def __int__(self) -> int:
-        warn("Converting a tensor to a Python integer")
-        return Tensor.__int__(self)
-
-    def __float__(self) -> float:
-        warn("Converting a tensor to a Python float")
-        return Tensor.__float__(self)
-
-    def item(self) -> Any:
-        warn("Converting a tensor to a Python number")
-        return Tensor.item(self)
-
-    def tolist(self) -> Any:
-        warn("Converting a tensor to a Python list")
-        return Tensor.tolist(self)
-
-    def numpy(self, *, force: bool = False) -> Any:
-        warn("Converting a tensor to a NumPy array")
-        return Tensor.numpy(self, force=force)
-
-    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Any:
-        warn("Converting a tensor to a NumPy array")
-        return Tensor.__array__(self, dtype, copy)
+    __len__ = _told("__len__", "Using len to get tensor shape", True, LENGTH)
+    __iter__ = _told("__iter__", "Iterating over a tensor", True, PARTS)
+    __bool__ = _told("__bool__", "Converting a tensor to a Python boolean")
+    __int__ = _told("__int__", "Converting a tensor to a Python integer")
+    __float__ = _told("__float__", "Converting a tensor to a Python float")
+    item = _told("item", "Converting a tensor to a Python number")
+    tolist = _told("tolist", "Converting a tensor to a Python list")
+    numpy = _told("numpy", "Converting a tensor to a NumPy array")
+    __array__ = _told("__array__", "Converting a tensor to a NumPy array")

@@ -1,4 +1,4 @@
-"""The kernels of NumPy's arrays, by name: what `backends.base.attempt` looks up.
+"""The kernels of NumPy's arrays, by name: what `backends.generic.attempt` looks up.
 
 A kernel takes arrays and plain arguments. It returns None where it has nothing faster for them; the
 op then says it in the array module's own functions.

@@ -113,22 +113,16 @@ def _network(mode: str, count: int, args: Args) -> Any:
     return data, *after
 
 
-def lstm(*args: object) -> Any:
+def _form(mode: str, doc: str, states: int = 1) -> Any:
+    return called(mode, doc, lambda *args: _network(mode, states, args))
+
+
+lstm = _form(
+    "lstm",
     """(output, h, c) of (input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional,
-    batch_first), or of packed rows (data, batch_sizes, (h, c), params, …, bidirectional)."""
-    return _network("lstm", 2, args)
-
-
-def gru(*args: object) -> Any:
-    """(output, h), as `lstm`."""
-    return _network("gru", 1, args)
-
-
-def rnn_tanh(*args: object) -> Any:
-    """(output, h), as `lstm`."""
-    return _network("rnn_tanh", 1, args)
-
-
-def rnn_relu(*args: object) -> Any:
-    """(output, h), as `lstm`."""
-    return _network("rnn_relu", 1, args)
+    batch_first), or of packed rows (data, batch_sizes, (h, c), params, …, bidirectional).""",
+    states=2,
+)
+gru, rnn_tanh, rnn_relu = (
+    _form(mode, "(output, h), as `lstm`.") for mode in ("gru", "rnn_tanh", "rnn_relu")
+)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 

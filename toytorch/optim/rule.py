@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import base, generic
 from toytorch.core.formulas import of_tensors
 from toytorch.core.op import Late
 from toytorch.core.tensor import Tensor
@@ -112,7 +112,7 @@ class Rule:
         """The rule on arrays of this process's memory, or of a card's."""
         first: Any = args[0]
         if first.__class__ is not np.ndarray:
-            if base.attempt(base.of_array(first).xp, "loop", self.loop, *args) is None:
+            if generic.attempt(base.of_array(first).xp, "loop", self.loop, *args) is None:
                 self.on_arrays(*args)
         elif not self.loop(*args):
             self.on_arrays(*args)

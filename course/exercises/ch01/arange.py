@@ -50,14 +50,7 @@ arange = Exercise(
 )
 
 
-@arange.stub
-def count_up(start, end, step):
-    """The values of torch.arange(start, end, step) as a list of floats."""
-    # your code here: about 3 lines. How many values are there?
-    raise NotImplementedError
-
-
-@arange.reference
+@arange.reference(stub="your code here: about 3 lines. How many values are there?")
 def count_up(start, end, step):
     """The values of torch.arange(start, end, step) as a list of floats."""
     count = max(0, math.ceil((end - start) / step))
@@ -82,28 +75,23 @@ def count_up(start, end, step):
     return values
 
 
-@arange.mutant(
+arange.changed(
     "includes the end",
-    why="""
+    """
     Ranges are half open, as Python's are: the end is the first value that is *not* there. That is
     why `arange(0, n, 1)` has n values, and why `arange(0, 5)` and `arange(5, 10)` fit together.
     """,
+    ("ceil((end - start) / step)", "floor((end - start) / step) + 1"),
 )
-def count_up(start, end, step):
-    count = max(0, math.floor((end - start) / step) + 1)
-    return [float(start + index * step) for index in range(count)]
 
-
-@arange.mutant(
+arange.changed(
     "rounds the count down",
-    why="""
+    """
     From 0 to 1 in steps of 0.3 the values are 0, 0.3, 0.6 **and** 0.9: (1 − 0) / 0.3 is 3.33, and a
     started step counts. The number of values is the *ceiling* of the quotient.
     """,
+    ("math.ceil", "int"),
 )
-def count_up(start, end, step):
-    count = max(0, int((end - start) / step))
-    return [float(start + index * step) for index in range(count)]
 
 
 @arange.mutant(
@@ -122,16 +110,14 @@ def count_up(start, end, step):
     return values
 
 
-@arange.mutant(
+arange.changed(
     "counts with the nearest integer",
-    why="""
+    """
     The quotient was rounded to the nearest integer. A step that was begun counts, however short
     it is: round *up*.
     """,
+    ("math.ceil", "round"),
 )
-def count_up(start, end, step):
-    count = max(0, round((end - start) / step))
-    return [float(start + index * step) for index in range(count)]
 
 
 @arange.mutant(

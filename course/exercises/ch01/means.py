@@ -62,14 +62,7 @@ means = Exercise(
 )
 
 
-@means.stub
-def class_means(x, labels, classes):
-    """(n, features), (n,) integers -> (classes, features)."""
-    # your code here: about 4 lines
-    raise NotImplementedError
-
-
-@means.reference
+@means.reference(stub="your code here: about 4 lines")
 def class_means(x, labels, classes):
     """(n, features), (n,) integers -> (classes, features)."""
     rows = (labels[:, None] == torch.arange(classes)).to(x.dtype)

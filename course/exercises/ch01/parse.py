@@ -162,44 +162,14 @@ parse = Exercise(
 )
 
 
-@parse.stub
-class Array:
-    """The elements of nested lists: a flat array, and a shape."""
-
-    def __init__(self, data):
-        self.shape = Array.shape_of(data)
-        elements = Array.elements_of(data, self.shape)
-        self.flat = np.array(elements, Array.dtype_of(elements))
-
-    @staticmethod
-    def shape_of(data):
-        """The lengths, from the outside in, along the first elements."""
-        # stage 1, your code here: about 7 lines
-        raise NotImplementedError
-
-    @staticmethod
-    def elements_of(data, shape, place=""):
-        """All elements, row-major; place is an index like [1][0]."""
-        # stage 2, your code here: about 20 lines
-        raise NotImplementedError
-
-    @staticmethod
-    def dtype_of(elements):
-        """np.float32, np.int64 or np.bool_."""
-        # stage 3, your code here: about 5 lines
-        raise NotImplementedError
-
-    def texts(self):
-        """Every element as a text; all texts have the same width."""
-        # stage 4, your code here: about 9 lines
-        raise NotImplementedError
-
-    def __repr__(self):
-        # stage 4, your code here: about 15 lines, with a method that nests
-        raise NotImplementedError
-
-
-@parse.reference
+@parse.reference(stub={
+    "shape_of": "stage 1, your code here: about 7 lines",
+    "elements_of": "stage 2, your code here: about 20 lines",
+    "dtype_of": "stage 3, your code here: about 5 lines",
+    "texts": "stage 4, your code here: about 9 lines",
+    "__repr__": "stage 4, your code here: about 15 lines, with a method that nests",
+    "_nested": "",
+})
 class Array:
     """The elements of nested lists: a flat array, and a shape."""
 

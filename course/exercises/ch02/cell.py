@@ -53,14 +53,7 @@ cell = Exercise(
 )
 
 
-@cell.stub
-def cell_of(index, shape, stride, offset):
-    """The memory cell of the number at an index."""
-    # your code here: about 7 lines
-    raise NotImplementedError
-
-
-@cell.reference
+@cell.reference(stub="your code here: about 7 lines")
 def cell_of(index, shape, stride, offset):
     """The memory cell of the number at an index."""
     found = offset

@@ -76,14 +76,7 @@ expand = Exercise(
 )
 
 
-@expand.stub
-def expand_strides(shape, stride, new_shape):
-    """Strides that repeat dimensions of size 1, with no copy."""
-    # your code here: about 10 lines
-    raise NotImplementedError
-
-
-@expand.reference
+@expand.reference(stub="your code here: about 10 lines")
 def expand_strides(shape, stride, new_shape):
     """Strides that repeat dimensions of size 1, with no copy."""
     lead = len(new_shape) - len(shape)

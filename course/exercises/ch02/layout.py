@@ -134,67 +134,17 @@ layout = Exercise(
 )
 
 
-@layout.stub
-class Layout:
-    """Which cell of a flat memory holds each element of an array."""
-
-    def __init__(self, shape, strides=None, offset=0):
-        # stage 1, your code here: about 8 lines
-        raise NotImplementedError
-
-    def __repr__(self):
-        return f"Layout({self.shape}, {self.strides}, {self.offset})"
-
-    def cell(self, *index):
-        """The cell of one element."""
-        # stage 1, your code here: about 8 lines
-        raise NotImplementedError
-
-    def cells(self):
-        """The cells of all elements, the last index running fastest."""
-        # stage 1, your code here: about 2 lines
-        raise NotImplementedError
-
-    def transpose(self, first, second):
-        """Two dimensions exchanged."""
-        # stage 2, your code here: about 4 lines
-        raise NotImplementedError
-
-    def narrow(self, dim, start, length, step=1):
-        """Every step-th element from start on, along one dimension."""
-        # stage 2, your code here: about 7 lines
-        raise NotImplementedError
-
-    def expand(self, *shape):
-        """Dimensions of size 1 repeated, new ones on the left."""
-        # stage 2, your code here: about 10 lines
-        raise NotImplementedError
-
-    def windows(self, dim, size, step=1):
-        """All windows along a dimension; places inside come last."""
-        # stage 3, your code here: about 7 lines
-        raise NotImplementedError
-
-    def is_contiguous(self):
-        """Whether the elements lie one after the other, without gaps."""
-        # stage 4, your code here: about 9 lines
-        raise NotImplementedError
-
-    def view(self, *shape):
-        """Another shape over the same cells in the same order."""
-        # stage 4, your code here: about 5 lines
-        raise NotImplementedError
-
-    def of(self, memory):
-        """A NumPy array that shows a flat array's cells in this layout."""
-        size = memory.itemsize
-        strides = [stride * size for stride in self.strides]
-        return np.ndarray(
-            self.shape, memory.dtype, memory, self.offset * size, strides
-        )
-
-
-@layout.reference
+@layout.reference(stub={
+    "__init__": "stage 1, your code here: about 8 lines",
+    "cell": "stage 1, your code here: about 8 lines",
+    "cells": "stage 1, your code here: about 2 lines",
+    "transpose": "stage 2, your code here: about 4 lines",
+    "narrow": "stage 2, your code here: about 7 lines",
+    "expand": "stage 2, your code here: about 10 lines",
+    "windows": "stage 3, your code here: about 7 lines",
+    "is_contiguous": "stage 4, your code here: about 9 lines",
+    "view": "stage 4, your code here: about 5 lines",
+})
 class Layout:
     """Which cell of a flat memory holds each element of an array."""
 

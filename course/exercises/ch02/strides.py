@@ -50,14 +50,7 @@ strides = Exercise(
 )
 
 
-@strides.stub
-def row_major(shape):
-    """The strides of a new tensor of this shape, in elements."""
-    # your code here: about 5 lines
-    raise NotImplementedError
-
-
-@strides.reference
+@strides.reference(stub="your code here: about 5 lines")
 def row_major(shape):
     """The strides of a new tensor of this shape, in elements."""
     found, step = [], 1
@@ -67,66 +60,45 @@ def row_major(shape):
     return tuple(reversed(found))
 
 
-@strides.mutant(
+strides.changed(
     "column by column",
-    why="""
+    """
     Here the *first* index counts fastest. That is the order of Fortran, MATLAB and R. C, NumPy and
     PyTorch go row by row: the last stride is 1.
     """,
+    ("reversed(shape)", "shape"),
+    ("reversed(found)", "found"),
 )
-def row_major(shape):
-    found, step = [], 1
-    for size in shape:
-        found.append(step)
-        step *= max(size, 1)
-    return tuple(found)
 
-
-@strides.mutant(
+strides.changed(
     "counts bytes",
-    why="""
+    """
     The strides were multiplied by 4, the bytes of a float32. NumPy counts its strides in bytes;
     PyTorch counts in elements, so the strides are the same whatever the dtype.
     """,
+    ("[], 1", "[], 4"),
 )
-def row_major(shape):
-    found, step = [], 4
-    for size in reversed(shape):
-        found.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(found))
 
-
-@strides.mutant(
+strides.changed(
     "steps over itself",
-    why="""
+    """
     Each stride includes its own size. A step to the next *row* passes the elements of one row: the
     product of the sizes to the right, without the number of rows. The last stride is then an empty
     product, 1.
     """,
+    ("for size in reversed(shape):", "for size in reversed(shape):\n        step *= max(size, 1)"),
+    ("found.append(step)\n        step *= max(size, 1)", "found.append(step)"),
 )
-def row_major(shape):
-    found, step = [], 1
-    for size in reversed(shape):
-        step *= max(size, 1)
-        found.append(step)
-    return tuple(reversed(found))
 
-
-@strides.mutant(
+strides.changed(
     "an empty dimension wipes out the rest",
-    why="""
+    """
     A size of 0 was multiplied in, so everything to its left has the stride 0. It does no harm, as
     there are no elements. But `torch.empty(2, 0, 3).stride()` is `(3, 3, 1)`: PyTorch counts an
     empty dimension as 1, so that a stride of 0 always means *the same cell again*.
     """,
+    ("max(size, 1)", "size"),
 )
-def row_major(shape):
-    found, step = [], 1
-    for size in reversed(shape):
-        found.append(step)
-        step *= size
-    return tuple(reversed(found))
 
 
 @strides.mutant(
@@ -140,19 +112,14 @@ def row_major(shape):
     return (*[max(size, 1) for size in shape[1:]], 1)[: len(shape)]
 
 
-@strides.mutant(
+strides.changed(
     "nothing is stepped along a size of 1",
-    why="""
+    """
     It is true that no step is ever taken there. PyTorch still gives that dimension the stride of
     the rule: the product of the sizes to its right.
     """,
+    ("(step)", "(0 if size == 1 else step)"),
 )
-def row_major(shape):
-    found, step = [], 1
-    for size in reversed(shape):
-        found.append(0 if size == 1 else step)
-        step *= max(size, 1)
-    return tuple(reversed(found))
 
 
 # torch.empty(shape).stride() in PyTorch

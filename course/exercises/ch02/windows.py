@@ -63,14 +63,7 @@ sliding = Exercise(
 )
 
 
-@sliding.stub
-def windows(x, k):
-    """(..., H, W) -> (..., H-k+1, W-k+1, k, k), the same memory."""
-    # your code here: about 4 lines
-    raise NotImplementedError
-
-
-@sliding.reference
+@sliding.reference(stub="your code here: about 4 lines")
 def windows(x, k):
     """(..., H, W) -> (..., H-k+1, W-k+1, k, k), the same memory."""
     *lead, height, width = x.shape
@@ -79,33 +72,25 @@ def windows(x, k):
     return x.as_strided(shape, (*steps, down, right, down, right))
 
 
-@sliding.mutant(
+sliding.changed(
     "one window short",
-    why="""
+    """
     There are H - k + 1 places: a window as high as the image fits exactly once, not zero times. The
     last row and the last column of windows are missing.
     """,
+    ("height - k + 1, width - k + 1, k, k", "height - k, width - k, k, k"),
 )
-def windows(x, k):
-    *lead, height, width = x.shape
-    *steps, down, right = x.stride()
-    shape = (*lead, height - k, width - k, k, k)
-    return x.as_strided(shape, (*steps, down, right, down, right))
 
-
-@sliding.mutant(
+sliding.changed(
     "takes every image for contiguous",
-    why="""
+    """
     The strides were computed from the shape: W to the next row, 1 to the next column. That holds
     for a fresh image only. A slice keeps the strides of the image it was cut from, and a transposed
     one has them exchanged. Ask `x.stride()`.
     """,
+    ("*steps, down, right = x.stride()", "steps = [height * width] * len(lead)"),
+    ("down, right, down, right", "width, 1, width, 1"),
 )
-def windows(x, k):
-    *lead, height, width = x.shape
-    steps = [height * width] * len(lead)
-    shape = (*lead, height - k + 1, width - k + 1, k, k)
-    return x.as_strided(shape, (*steps, width, 1, width, 1))
 
 
 @sliding.mutant(
@@ -122,19 +107,15 @@ def windows(x, k):
     return x.as_strided(shape, (*steps, down, right, down, right), 0)
 
 
-@sliding.mutant(
+sliding.changed(
     "windows lie on their side",
-    why="""
+    """
     Within each window, rows and columns are exchanged: the last two strides came in the other
     order. One row further down is the same stride for the place of the window and for the place
     inside it.
     """,
+    ("(shape, (*steps, down, right, down, right))", "(shape, (*steps, down, right, right, down))"),
 )
-def windows(x, k):
-    *lead, height, width = x.shape
-    *steps, down, right = x.stride()
-    shape = (*lead, height - k + 1, width - k + 1, k, k)
-    return x.as_strided(shape, (*steps, down, right, right, down))
 
 
 @sliding.mutant(
@@ -154,36 +135,31 @@ def windows(x, k):
     return torch.stack(rows, -4)
 
 
-@sliding.mutant(
+sliding.changed(
     "makes it contiguous first",
-    why="""
+    """
     `contiguous()` copies an image that is a slice or transposed, and the windows then look at
     the copy: what is written into the image later is not seen. The strides of x are enough,
     whatever they are.
     """,
+    (
+        '"""(..., H, W) -> (..., H-k+1, W-k+1, k, k), the same memory."""',
+        '"""(..., H, W) -> (..., H-k+1, W-k+1, k, k), the same memory."""\n    x = x.contiguous()',
+    ),
 )
-def windows(x, k):
-    x = x.contiguous()
-    *lead, height, width = x.shape
-    *steps, down, right = x.stride()
-    shape = (*lead, height - k + 1, width - k + 1, k, k)
-    return x.as_strided(shape, (*steps, down, right, down, right))
 
-
-@sliding.mutant(
+sliding.changed(
     "cut from the graph",
-    why="""
+    """
     `detach()` (or `.data`) cuts the result from its history. The values are the same, but no
     gradient flows back from the windows to the image. `as_strided` has a derivative: leave x as it
     is.
     """,
+    (
+        '"""(..., H, W) -> (..., H-k+1, W-k+1, k, k), the same memory."""',
+        '"""(..., H, W) -> (..., H-k+1, W-k+1, k, k), the same memory."""\n    x = x.detach()',
+    ),
 )
-def windows(x, k):
-    x = x.detach()
-    *lead, height, width = x.shape
-    *steps, down, right = x.stride()
-    shape = (*lead, height - k + 1, width - k + 1, k, k)
-    return x.as_strided(shape, (*steps, down, right, down, right))
 
 
 @sliding.mutant(

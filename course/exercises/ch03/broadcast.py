@@ -57,14 +57,7 @@ broadcast = Exercise(
 )
 
 
-@broadcast.stub
-def broadcast_shape(a, b):
-    """(3, 1), (4,) -> (3, 4)."""
-    # your code here: about 9 lines
-    raise NotImplementedError
-
-
-@broadcast.reference
+@broadcast.reference(stub="your code here: about 9 lines")
 def broadcast_shape(a, b):
     """(3, 1), (4,) -> (3, 4)."""
     ndim = max(len(a), len(b))

@@ -81,14 +81,7 @@ dispatch = Exercise(
 )
 
 
-@dispatch.stub
-def run(record, a, b):
-    """Promote, broadcast, run the record's kernel, wrap."""
-    # your code here: about 9 lines
-    raise NotImplementedError
-
-
-@dispatch.reference
+@dispatch.reference(stub="your code here: about 9 lines")
 def run(record, a, b):
     """Promote, broadcast, run the record's kernel, wrap."""
     dtype = torch.result_type(a, b)

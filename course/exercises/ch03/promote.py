@@ -98,7 +98,7 @@ def common_dtype(*operands):
     raise NotImplementedError
 
 
-@promote.reference
+@promote.reference()
 def common_dtype(*operands):
     """Tensors and numbers -> their common dtype."""
 

@@ -73,14 +73,7 @@ order = Exercise(
 )
 
 
-@order.stub
-def topological_order(root):
-    """All nodes under root, senders before receivers."""
-    # your code here: about 12 lines
-    raise NotImplementedError
-
-
-@order.reference
+@order.reference(stub="your code here: about 12 lines")
 def topological_order(root):
     """All nodes under root, senders before receivers."""
     done, seen = [], {root}

@@ -61,14 +61,7 @@ unbroadcast = Exercise(
 )
 
 
-@unbroadcast.stub
-def sum_to(g, shape):
-    """Sum g down to a shape that broadcasts to g's own."""
-    # your code here: about 6 lines
-    raise NotImplementedError
-
-
-@unbroadcast.reference
+@unbroadcast.reference(stub="your code here: about 6 lines")
 def sum_to(g, shape):
     """Sum g down to a shape that broadcasts to g's own."""
     while g.ndim > len(shape):
@@ -93,37 +86,27 @@ def sum_to(g, shape):
     return g
 
 
-@unbroadcast.mutant(
+unbroadcast.changed(
     "only sums the ones",
-    why="""
+    """
     Dimensions of size 1 were summed, and those that `shape` does not have at all were left. A bias
     of shape (4,) that met a (3, 4) got a dimension on its left: that has to go again.
     """,
+    ("while g.ndim > len(shape):\n        g = g.sum(0)", "lead = g.ndim - len(shape)"),
+    ("1 and g.shape[dim] != 1:", "1:"),
+    ("g = g.sum(dim, keepdims=True)", "g = g.sum(lead + dim, keepdims=True)"),
 )
-def sum_to(g, shape):
-    lead = g.ndim - len(shape)
-    for dim, size in enumerate(shape):
-        if size == 1:
-            g = g.sum(lead + dim, keepdims=True)
-    return g
 
-
-@unbroadcast.mutant(
+unbroadcast.changed(
     "takes the mean",
-    why="""
+    """
     Every copy's influence counts in full: if a number is used a thousand times and each use moves
     the loss by 1, then moving the number moves the loss by 1000. Gradients of copies are summed,
     never averaged.
     """,
+    ("g.sum(0)", "g.mean(0)"),
+    ("g = g.sum(dim, keepdims=True)", "g = g.mean(dim, keepdims=True)"),
 )
-def sum_to(g, shape):
-    while g.ndim > len(shape):
-        g = g.mean(0)
-    for dim, size in enumerate(shape):
-        if size == 1 and g.shape[dim] != 1:
-            g = g.mean(dim, keepdims=True)
-    return g
-
 
 unbroadcast.changed(
     "lines shapes up from the left",

@@ -90,16 +90,14 @@ counter = Exercise(
 )
 
 
-@counter.stub
-class Cells:
-    """Values in a memory shared with views, and a count of writes."""
-
-    def __init__(self, memory):
-        # your code here: about 22 lines in all
-        raise NotImplementedError
-
-
-@counter.reference
+@counter.reference(stub={
+    "__init__": "your code here: about 22 lines in all",
+    "_version": "",
+    "read": "",
+    "part": "",
+    "write": "",
+    "keep": "",
+})
 class Cells:
     """Values in a memory shared with views, and a count of writes."""
 

@@ -58,20 +58,10 @@ quiet_exercise = Exercise(
 )
 
 
-@quiet_exercise.stub
-class quiet:
-    """Inside the with block no graph is recorded."""
-
-    def __enter__(self):
-        # your code here: two lines
-        raise NotImplementedError
-
-    def __exit__(self, kind, error, trace):
-        # your code here: one line
-        raise NotImplementedError
-
-
-@quiet_exercise.reference
+@quiet_exercise.reference(stub={
+    "__enter__": "your code here: two lines",
+    "__exit__": "your code here: one line",
+})
 class quiet:
     """Inside the with block no graph is recorded."""
 
@@ -83,39 +73,29 @@ class quiet:
         torch.set_grad_enabled(self.before)
 
 
-@quiet_exercise.mutant(
+quiet_exercise.changed(
     "always switches on at the end",
-    why="""
+    """
     At the end recording was switched on, and it may have been off before: in a function that is
     called within `no_grad`, everything after the inner block would be recorded again. Remember what
     was, and put *that* back.
     """,
+    ("        self.before = torch.is_grad_enabled()\n", ""),
+    ("self.before", "True"),
 )
-class quiet:
-    def __enter__(self):
-        torch.set_grad_enabled(False)
 
-    def __exit__(self, kind, error, trace):
-        torch.set_grad_enabled(True)
-
-
-@quiet_exercise.mutant(
+quiet_exercise.changed(
     "forgets to restore after an error",
-    why="""
+    """
     After an error, recording stayed off for the rest of the program. If the program goes on, every
     later gradient is missing, and no message says why. `__exit__` is called in both cases: put
     things back in both.
     """,
+    (
+        "        torch.set_grad_enabled(self.before)",
+        "        if kind is None:\n            torch.set_grad_enabled(self.before)",
+    ),
 )
-class quiet:
-    def __enter__(self):
-        self.before = torch.is_grad_enabled()
-        torch.set_grad_enabled(False)
-
-    def __exit__(self, kind, error, trace):
-        if kind is None:
-            torch.set_grad_enabled(self.before)
-
 
 quiet_exercise.changed(
     "swallows errors",

@@ -72,14 +72,7 @@ slices = Exercise(
 )
 
 
-@slices.stub
-def copy_slices(grad, part, inner):
-    """The gradients of the old base, and of the write's other inputs."""
-    # your code here: about 4 lines
-    raise NotImplementedError
-
-
-@slices.reference
+@slices.reference(stub="your code here: about 4 lines")
 def copy_slices(grad, part, inner):
     """The gradients of the old base, and of the write's other inputs."""
     before, *others = inner(part(grad))
@@ -101,18 +94,14 @@ def copy_slices(grad, part, inner):
     return grad, *others
 
 
-@slices.mutant(
+slices.changed(
     "forgets the elements outside the view",
-    why="""
+    """
     Only the part under the view was sent on, with zeros around it. The elements outside the view
     are the same in the old base and in the new one, so their gradient is passed on unchanged.
     """,
+    ("grad.clone()  # outside the view nothing has happened", "torch.zeros_like(grad)"),
 )
-def copy_slices(grad, part, inner):
-    before, *others = inner(part(grad))
-    base = torch.zeros_like(grad)
-    part(base).copy_(before)
-    return base, *others
 
 
 @slices.mutant(
@@ -142,19 +131,15 @@ def copy_slices(grad, part, inner):
     return grad, *others
 
 
-@slices.mutant(
+slices.changed(
     "adds where it should replace",
-    why="""
+    """
     The gradient through the write was *added* to what stood there. What stood there is the gradient
     of the new values. The old ones influence the loss through the write only. Replace it with
     `copy_`.
     """,
+    ("(base).copy_(before)", "(base).add_(before)"),
 )
-def copy_slices(grad, part, inner):
-    before, *others = inner(part(grad))
-    base = grad.clone()
-    part(base).add_(before)
-    return base, *others
 
 
 @slices.mutant(
@@ -171,18 +156,14 @@ def copy_slices(grad, part, inner):
     return base, *inner(part(grad))[1:]
 
 
-@slices.mutant(
+slices.changed(
     "cut from the graph outside the view",
-    why="""
+    """
     `detach()` before `clone()` cuts the elements outside the view from their history. The first
     derivative is right, but the second one lacks their part.
     """,
+    ("clone()  # outside the view nothing has happened", "detach().clone()"),
 )
-def copy_slices(grad, part, inner):
-    before, *others = inner(part(grad))
-    base = grad.detach().clone()
-    part(base).copy_(before)
-    return base, *others
 
 
 @slices.mutant(

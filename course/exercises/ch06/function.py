@@ -144,35 +144,11 @@ function = Exercise(
 )
 
 
-@function.stub
-class Function:
-    """An operation whose derivative is written by hand."""
-
-    def forward(self, *arrays):
-        raise NotImplementedError(f"{type(self).__name__} has no forward")
-
-    def backward(self, g):
-        raise NotImplementedError(f"{type(self).__name__} has no backward")
-
-    @classmethod
-    def apply(cls, *inputs, **options):
-        """The result for tensors, arrays and numbers; recorded."""
-        # stages 1 and 2, your code here: about 18 lines
-        raise NotImplementedError
-
-    @classmethod
-    def _fitting(cls, part, x):
-        # stage 2, your code here: about 8 lines
-        raise NotImplementedError
-
-    @classmethod
-    def check(cls, *inputs, eps=1e-6, tolerance=1e-4, **options):
-        """Compare backward with central differences of forward."""
-        # stage 3, your code here: about 30 lines
-        raise NotImplementedError
-
-
-@function.reference
+@function.reference(stub={
+    "apply": "stages 1 and 2, your code here: about 18 lines",
+    "_fitting": "stage 2, your code here: about 8 lines",
+    "check": "stage 3, your code here: about 30 lines",
+})
 class Function:
     """An operation whose derivative is written by hand."""
 

@@ -61,14 +61,7 @@ hessian = Exercise(
 )
 
 
-@hessian.stub
-def hvp(f, x, v):
-    """The matrix of second derivatives of f at x, times v."""
-    # your code here: about 4 lines
-    raise NotImplementedError
-
-
-@hessian.reference
+@hessian.reference(stub="your code here: about 4 lines")
 def hvp(f, x, v):
     """The matrix of second derivatives of f at x, times v."""
     x = x.detach().requires_grad_()
@@ -77,33 +70,25 @@ def hvp(f, x, v):
     return product
 
 
-@hessian.mutant(
+hessian.changed(
     "does not record the first pass",
-    why="""
+    """
     Without `create_graph=True` the first backward pass leaves no graph: the gradient is a plain
     tensor, and there is nothing to take a derivative of.
     """,
+    ("(f(x), x, create_graph=True)", "(f(x), x)"),
 )
-def hvp(f, x, v):
-    x = x.detach().requires_grad_()
-    (slope,) = torch.autograd.grad(f(x), x)
-    (product,) = torch.autograd.grad((slope * v).sum(), x)
-    return product
 
-
-@hessian.mutant(
+hessian.changed(
     "multiplies too late",
-    why="""
+    """
     `slope.sum()` adds up the rows of the Hessian, and only afterwards the result was multiplied by
     `v`, element by element. That is right only where the Hessian is diagonal, as for a sum of
     powers. Multiply by `v` before you take the sum.
     """,
+    ("(slope * v)", "slope"),
+    ("return product", "return product * v"),
 )
-def hvp(f, x, v):
-    x = x.detach().requires_grad_()
-    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
-    (product,) = torch.autograd.grad(slope.sum(), x)
-    return product * v
 
 
 @hessian.mutant(
@@ -133,18 +118,14 @@ def hvp(f, x, v):
     return (slope * v).detach()
 
 
-@hessian.mutant(
+hessian.changed(
     "v on both sides",
-    why="""
+    """
     `v · H · v` is one number, the curvature along v. Asked for was the vector H v: leave the second
     `v` away.
     """,
+    ("return product", "return (product * v).sum()"),
 )
-def hvp(f, x, v):
-    x = x.detach().requires_grad_()
-    (slope,) = torch.autograd.grad(f(x), x, create_graph=True)
-    (product,) = torch.autograd.grad((slope * v).sum(), x)
-    return (product * v).sum()
 
 
 @hessian.check("powers: the Hessian of x⁴ is 12 x² on the diagonal")

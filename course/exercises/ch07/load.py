@@ -85,14 +85,7 @@ load = Exercise(
 )
 
 
-@load.stub
-def load_state(module, state, strict=True):
-    """Copy values by name into a module; returns (missing, unexpected)."""
-    # your code here: about 10 lines
-    raise NotImplementedError
-
-
-@load.reference
+@load.reference(stub="your code here: about 10 lines")
 def load_state(module, state, strict=True):
     """Copy values by name into a module; returns (missing, unexpected)."""
     mine = module.state_dict()
@@ -109,156 +102,96 @@ def load_state(module, state, strict=True):
     return missing, unexpected
 
 
-@load.mutant(
+load.changed(
     "takes the other one's memory",
-    why="""
+    """
     The values were not copied: the module now *uses* the tensors of the dictionary. Train it on,
     and the dictionary changes too, and with it the network they came from. `copy_` writes the
     numbers into the memory the module has.
     """,
+    ("mine = module.state_dict()", "mine = module.state_dict(keep_vars=True)"),
+    ("mine[name].copy_(state[name])", "mine[name].data = state[name]"),
 )
-def load_state(module, state, strict=True):
-    mine = module.state_dict(keep_vars=True)
-    missing = [name for name in mine if name not in state]
-    unexpected = [name for name in state if name not in mine]
-    if strict and (missing or unexpected):
-        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
-    for name in mine:
-        if name in state:
-            if mine[name].shape != state[name].shape:
-                raise RuntimeError(f"{name} has another shape")
-            mine[name].data = state[name]
-    return missing, unexpected
 
-
-@load.mutant(
+load.changed(
     "makes new parameters",
-    why="""
+    """
     The module got *new* parameters. An optimizer that was made before still holds the old ones: it
     trains them on, and the network does not change any more. Write into the parameters that are
     there.
     """,
+    (
+        "common = [name for name in mine if name in state]\n    for name in common:",
+        "for name in mine:\n        if name not in state:\n            continue",
+    ),
+    (
+        "    for name in common:\n        mine[name].copy_(state[name])",
+        '        path, _, last = name.rpartition(".")\n'
+        "        owner = module.get_submodule(path)\n"
+        "        value = state[name].clone()\n"
+        "        setattr(owner, last, nn.Parameter(value) if last in owner._parameters else value)",
+    ),
 )
-def load_state(module, state, strict=True):
-    mine = module.state_dict()
-    missing = [name for name in mine if name not in state]
-    unexpected = [name for name in state if name not in mine]
-    if strict and (missing or unexpected):
-        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
-    for name in mine:
-        if name not in state:
-            continue
-        if mine[name].shape != state[name].shape:
-            raise RuntimeError(f"{name} has another shape")
-        path, _, last = name.rpartition(".")
-        owner = module.get_submodule(path)
-        value = state[name].clone()
-        setattr(owner, last, nn.Parameter(value) if last in owner._parameters else value)
-    return missing, unexpected
 
-
-@load.mutant(
+load.changed(
     "ignores what it does not know",
-    why="""
+    """
     Names that the module lacks were ignored without an error. Mostly they mean that the file
     belongs to another network, or that a layer was renamed. Then the values that you need are not
     loaded. `strict` is there to report this.
     """,
+    ("strict and (missing or unexpected)", "strict and missing"),
 )
-def load_state(module, state, strict=True):
-    mine = module.state_dict()
-    missing = [name for name in mine if name not in state]
-    unexpected = [name for name in state if name not in mine]
-    if strict and missing:
-        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
-    for name in mine:
-        if name in state:
-            if mine[name].shape != state[name].shape:
-                raise RuntimeError(f"{name} has another shape")
-            mine[name].copy_(state[name])
-    return missing, unexpected
 
-
-@load.mutant(
+load.changed(
     "ignores what is missing",
-    why="""
+    """
     A parameter that the file lacks kept its random start, and no error was raised. Then one part of
     the network is trained and another is random, and the only sign of it is a poor result.
     """,
+    ("strict and (missing or unexpected)", "strict and unexpected"),
 )
-def load_state(module, state, strict=True):
-    mine = module.state_dict()
-    missing = [name for name in mine if name not in state]
-    unexpected = [name for name in state if name not in mine]
-    if strict and unexpected:
-        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
-    for name in mine:
-        if name in state:
-            if mine[name].shape != state[name].shape:
-                raise RuntimeError(f"{name} has another shape")
-            mine[name].copy_(state[name])
-    return missing, unexpected
 
-
-@load.mutant(
+load.changed(
     "strict whatever is said",
-    why="""
+    """
     `strict=False` was not looked at. It is needed when only a part fits, as for a network with a
     new last layer: then the caller reads the two lists and decides.
     """,
+    ("strict and (missing or unexpected)", "missing or unexpected"),
+    (
+        "common = [name for name in mine if name in state]\n    for name in common:",
+        "for name in mine:",
+    ),
+    ("    for name in common:\n", ""),
 )
-def load_state(module, state, strict=True):
-    mine = module.state_dict()
-    missing = [name for name in mine if name not in state]
-    unexpected = [name for name in state if name not in mine]
-    if missing or unexpected:
-        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
-    for name in mine:
-        if mine[name].shape != state[name].shape:
-            raise RuntimeError(f"{name} has another shape")
-        mine[name].copy_(state[name])
-    return missing, unexpected
 
-
-@load.mutant(
+load.changed(
     "lets values stretch",
-    why="""
+    """
     `copy_` broadcasts: one number was copied into a whole row of weights without complaint. A state
     of another shape belongs to another network. Compare shapes before you copy.
     """,
+    (
+        "    for name in common:\n"
+        "        if mine[name].shape != state[name].shape:\n"
+        '            raise RuntimeError(f"{name} has another shape")\n',
+        "",
+    ),
 )
-def load_state(module, state, strict=True):
-    mine = module.state_dict()
-    missing = [name for name in mine if name not in state]
-    unexpected = [name for name in state if name not in mine]
-    if strict and (missing or unexpected):
-        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
-    for name in mine:
-        if name in state:
-            mine[name].copy_(state[name])
-    return missing, unexpected
 
-
-@load.mutant(
+load.changed(
     "forgets the buffers",
-    why="""
+    """
     Only parameters were known, and the statistics of a batch norm are buffers: not learned, but
     part of the network. Without them it would normalise by a mean of 0 and a variance of 1, which
     is what it had before training. `state_dict()` has both.
     """,
+    (
+        "module.state_dict()",
+        "{name: p.detach() for name, p in module.named_parameters()}",
+    ),
 )
-def load_state(module, state, strict=True):
-    mine = {name: p.detach() for name, p in module.named_parameters()}
-    missing = [name for name in mine if name not in state]
-    unexpected = [name for name in state if name not in mine]
-    if strict and (missing or unexpected):
-        raise RuntimeError(f"missing {missing}, unexpected {unexpected}")
-    for name in mine:
-        if name in state:
-            if mine[name].shape != state[name].shape:
-                raise RuntimeError(f"{name} has another shape")
-            mine[name].copy_(state[name])
-    return missing, unexpected
 
 
 def _pair():

@@ -139,59 +139,19 @@ module = Exercise(
 )
 
 
-@module.stub
-class Module:
-    """A part of a network: parameters, and other modules inside it."""
-    training = True
-
-    def __call__(self, *inputs):
-        return self.forward(*inputs)
-
-    def forward(self, *inputs):
-        raise NotImplementedError(f"{type(self).__name__} has no forward")
-
-    def children(self):
-        """(name, module) for each module right inside."""
-        # stage 1, your code here: about 7 lines
-        raise NotImplementedError
-
-    def modules(self):
-        """This module and all inside it, each once."""
-        # stage 1, your code here: about 9 lines
-        raise NotImplementedError
-
-    def _entries(self, kind, prefix=""):
-        # a helper for stages 2 and 4, your code here: about 5 lines
-        raise NotImplementedError
-
-    def named_parameters(self):
-        """(dotted name, tensor) for each parameter, once."""
-        # stage 2, your code here: about 5 lines
-        raise NotImplementedError
-
-    def parameters(self):
-        return [value for _, value in self.named_parameters()]
-
-    def train(self, mode=True):
-        # stage 3, your code here: about 3 lines
-        raise NotImplementedError
-
-    def eval(self):
-        # stage 3, your code here: about 1 line
-        raise NotImplementedError
-
-    def state_dict(self):
-        """Copies of all tensors and arrays, by dotted names."""
-        # stage 4, your code here: about 5 lines
-        raise NotImplementedError
-
-    def load_state_dict(self, state):
-        """Take over what state_dict gave, all of it or nothing."""
-        # stage 4, your code here: about 19 lines
-        raise NotImplementedError
-
-
-@module.reference
+@module.reference(
+    {
+        "children": "stage 1, your code here: about 7 lines",
+        "modules": "stage 1, your code here: about 9 lines",
+        "_entries": "a helper for stages 2 and 4, your code here: about 5 lines",
+        "named_parameters": "stage 2, your code here: about 5 lines",
+        "train": "stage 3, your code here: about 3 lines",
+        "eval": "stage 3, your code here: about 1 line",
+        "state_dict": "stage 4, your code here: about 5 lines",
+        "load_state_dict": "stage 4, your code here: about 19 lines",
+    },
+    ('inside it."""\n\n', 'inside it."""\n'),
+)
 class Module:
     """A part of a network: parameters, and other modules inside it."""
 

@@ -92,14 +92,7 @@ registering = Exercise(
 )
 
 
-@registering.stub
-def register(self, name, value):
-    """What self.name = value does, for a module self."""
-    # your code here: about 18 lines
-    raise NotImplementedError
-
-
-@registering.reference
+@registering.reference(stub="your code here: about 18 lines")
 def register(self, name, value):
     """What self.name = value does, for a module self."""
     own, kind = self.__dict__, None

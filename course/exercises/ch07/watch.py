@@ -78,14 +78,7 @@ watch = Exercise(
 )
 
 
-@watch.stub
-def sizes(model, x):
-    """{name: root mean square of the output}, for all layers."""
-    # your code here: about 14 lines
-    raise NotImplementedError
-
-
-@watch.reference
+@watch.reference(stub="your code here: about 14 lines")
 def sizes(model, x):
     """{name: root mean square of the output}, for all layers."""
     found, handles = {}, []

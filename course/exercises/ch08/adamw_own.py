@@ -162,39 +162,14 @@ own_adam = Exercise(
 )
 
 
-@own_adam.stub
-class AdamW:
-    """Adam with weight decay apart from the gradient, in groups."""
-
-    def __init__(
-        self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, decay=0.0
-    ):
-        # stage 1, your code here: about 19 lines
-        raise NotImplementedError
-
-    def zero_grad(self):
-        # stage 1, your code here: about 3 lines
-        raise NotImplementedError
-
-    def step(self):
-        # stages 2 and 3, your code here: about 14 lines
-        raise NotImplementedError
-
-    def set_rate(self, share):
-        """Each group's learning rate: a share of the one it began with."""
-        # stage 4, your code here: about 2 lines
-        raise NotImplementedError
-
-    def state_dict(self):
-        # stage 5, your code here: about 7 lines
-        raise NotImplementedError
-
-    def load_state_dict(self, state):
-        # stage 5, your code here: about 8 lines
-        raise NotImplementedError
-
-
-@own_adam.reference
+@own_adam.reference(stub={
+    "__init__": "stage 1, your code here: about 19 lines",
+    "zero_grad": "stage 1, your code here: about 3 lines",
+    "step": "stages 2 and 3, your code here: about 14 lines",
+    "set_rate": "stage 4, your code here: about 2 lines",
+    "state_dict": "stage 5, your code here: about 7 lines",
+    "load_state_dict": "stage 5, your code here: about 8 lines",
+})
 class AdamW:
     """Adam with weight decay apart from the gradient, in groups."""
 

@@ -65,14 +65,7 @@ clip = Exercise(
 )
 
 
-@clip.stub
-def clip_grad_norm(parameters, max_norm):
-    """Scale all gradients down to a norm; returns the norm before."""
-    # your code here: about 6 lines
-    raise NotImplementedError
-
-
-@clip.reference
+@clip.reference(stub="your code here: about 6 lines")
 def clip_grad_norm(parameters, max_norm):
     """Scale all gradients down to a norm; returns the norm before."""
     grads = [p.grad for p in parameters if p.grad is not None]
@@ -83,20 +76,15 @@ def clip_grad_norm(parameters, max_norm):
     return norm
 
 
-@clip.mutant(
+clip.changed(
     "each parameter by itself",
-    why="""
+    """
     Every parameter's gradient was cut to `max_norm` on its own. Large ones were shortened and small
     ones were not, so the whole points into another direction than the gradient.
     """,
+    ("    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)\n", ""),
+    ("scale", "(max_norm / (g.square().sum().sqrt() + 1e-6)).clamp(max=1.0)"),
 )
-def clip_grad_norm(parameters, max_norm):
-    grads = [p.grad for p in parameters if p.grad is not None]
-    norm = sum(g.square().sum() for g in grads).sqrt()
-    for g in grads:
-        g.mul_((max_norm / (g.square().sum().sqrt() + 1e-6)).clamp(max=1.0))
-    return norm
-
 
 clip.changed(
     "adds the norms up",
@@ -110,36 +98,26 @@ clip.changed(
     ),
 )
 
-
-@clip.mutant(
+clip.changed(
     "makes short ones longer",
-    why="""
+    """
     A gradient that was shorter than `max_norm` was stretched to it. At the end of training, when
     gradients are small, every step would be as long as at the beginning. Multiply by 1 at most.
     """,
+    ("    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)\n", ""),
+    ("scale", "max_norm / (norm + 1e-6)"),
 )
-def clip_grad_norm(parameters, max_norm):
-    grads = [p.grad for p in parameters if p.grad is not None]
-    norm = sum(g.square().sum() for g in grads).sqrt()
-    for g in grads:
-        g.mul_(max_norm / (norm + 1e-6))
-    return norm
 
-
-@clip.mutant(
+clip.changed(
     "clips each element",
-    why="""
+    """
     Every element was held between -max_norm and max_norm. That is clipping by *value*
     (`clip_grad_value_`). It changes the direction of the gradient: large elements are cut, small
     ones stay.
     """,
+    ("    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)\n", ""),
+    ("mul_(scale)", "clamp_(-max_norm, max_norm)"),
 )
-def clip_grad_norm(parameters, max_norm):
-    grads = [p.grad for p in parameters if p.grad is not None]
-    norm = sum(g.square().sum() for g in grads).sqrt()
-    for g in grads:
-        g.clamp_(-max_norm, max_norm)
-    return norm
 
 
 @clip.mutant(

@@ -85,20 +85,10 @@ own_entropy = Exercise(
 )
 
 
-@own_entropy.stub
-class CrossEntropy(Function):
-    """The mean of -log p[label], p the softmax of each row of scores."""
-
-    def forward(self, scores, labels):
-        # your code here: about 7 lines
-        raise NotImplementedError
-
-    def backward(self, g):
-        # your code here: about 3 lines
-        raise NotImplementedError
-
-
-@own_entropy.reference
+@own_entropy.reference(stub={
+    "forward": "your code here: about 7 lines",
+    "backward": "your code here: about 3 lines",
+})
 class CrossEntropy(Function):
     """The mean of -log p[label], p the softmax of each row of scores."""
 

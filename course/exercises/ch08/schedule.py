@@ -54,14 +54,7 @@ schedule = Exercise(
 )
 
 
-@schedule.stub
-def rate_at(step, warmup, total, floor=0.0):
-    """The learning rate of a step, as a share of the full one."""
-    # your code here: about 4 lines. math is imported
-    raise NotImplementedError
-
-
-@schedule.reference
+@schedule.reference(stub="your code here: about 4 lines. math is imported")
 def rate_at(step, warmup, total, floor=0.0):
     """The learning rate of a step, as a share of the full one."""
     if step < warmup:
@@ -70,61 +63,42 @@ def rate_at(step, warmup, total, floor=0.0):
     return floor + (1 - floor) * (1 + math.cos(math.pi * x)) / 2
 
 
-@schedule.mutant(
+schedule.changed(
     "begins with nothing",
-    why="""
+    """
     In step 0 the share was 0. So the first batch goes forward and backward, and no weight changes.
     With `step + 1` the first share is 1/warmup.
     """,
+    ("(step + 1)", "step"),
 )
-def rate_at(step, warmup, total, floor=0.0):
-    if step < warmup:
-        return step / warmup
-    x = min((step - warmup) / (total - warmup), 1.0)
-    return floor + (1 - floor) * (1 + math.cos(math.pi * x)) / 2
 
-
-@schedule.mutant(
+schedule.changed(
     "the cosine does not wait for the warm-up",
-    why="""
+    """
     The cosine was counted from step 0, so that when the warm-up ends the wave has begun to fall
     already, and the rate jumps. Count from the end of the warm-up: `step - warmup` of
     `total - warmup`.
     """,
+    ("(step - warmup) / (total - warmup)", "step / total"),
 )
-def rate_at(step, warmup, total, floor=0.0):
-    if step < warmup:
-        return (step + 1) / warmup
-    x = min(step / total, 1.0)
-    return floor + (1 - floor) * (1 + math.cos(math.pi * x)) / 2
 
-
-@schedule.mutant(
+schedule.changed(
     "a whole wave",
-    why="""
+    """
     A cosine over 2π goes down *and up again*: the rate was lowest half way and full at the end.
     Half a wave is π.
     """,
+    ("1 + math.cos(math.pi * x)", "1 + math.cos(2 * math.pi * x)"),
 )
-def rate_at(step, warmup, total, floor=0.0):
-    if step < warmup:
-        return (step + 1) / warmup
-    x = min((step - warmup) / (total - warmup), 1.0)
-    return floor + (1 - floor) * (1 + math.cos(2 * math.pi * x)) / 2
 
-
-@schedule.mutant(
+schedule.changed(
     "rises again after the end",
-    why="""
+    """
     Beyond `total` the wave went on, and up. A training that goes on longer than planned would
     suddenly have a large rate again. Hold x at 1.
     """,
+    ("min((step - warmup) / (total - warmup), 1.0)", "(step - warmup) / (total - warmup)"),
 )
-def rate_at(step, warmup, total, floor=0.0):
-    if step < warmup:
-        return (step + 1) / warmup
-    x = (step - warmup) / (total - warmup)
-    return floor + (1 - floor) * (1 + math.cos(math.pi * x)) / 2
 
 
 @schedule.mutant(

@@ -75,23 +75,9 @@ sgd = Exercise(
 )
 
 
-@sgd.stub
-class SGD(torch.optim.Optimizer):
-    """Steps against the gradient, with momentum and weight decay."""
-
-    def __init__(self, params, lr=0.01, momentum=0.0, nesterov=False,
-                 weight_decay=0.0):
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "nesterov": nesterov,
-            "weight_decay": weight_decay})
-
-    @torch.no_grad()
-    def step(self):
-        # your code here: about 9 lines
-        raise NotImplementedError
-
-
-@sgd.reference
+@sgd.reference(stub={
+    "step": "your code here: about 9 lines",
+})
 class SGD(torch.optim.Optimizer):
     """Steps against the gradient, with momentum and weight decay."""
 

@@ -76,14 +76,7 @@ collate = Exercise(
 )
 
 
-@collate.stub
-def collate_batch(batch):
-    """One batch from a list of examples that are built alike."""
-    # your code here: about 14 lines
-    raise NotImplementedError
-
-
-@collate.reference
+@collate.reference(stub="your code here: about 14 lines")
 def collate_batch(batch):
     """One batch from a list of examples that are built alike."""
     first = batch[0]

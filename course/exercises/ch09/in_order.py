@@ -96,14 +96,7 @@ ordered = Exercise(
 )
 
 
-@ordered.stub
-def in_order(pool, indices, ahead):
-    """Yield the batches of indices in order; workers fetch ahead."""
-    # your code here: about 18 lines
-    raise NotImplementedError
-
-
-@ordered.reference
+@ordered.reference(stub="your code here: about 18 lines")
 def in_order(pool, indices, ahead):
     """Yield the batches of indices in order; workers fetch ahead."""
     jobs, asked, given, arrived = enumerate(indices), 0, 0, {}

@@ -167,51 +167,15 @@ own_loader = Exercise(
 )
 
 
-@own_loader.stub
-class Loader:
-    """Batches of a dataset, in order or shuffled anew in each epoch."""
-
-    def __init__(
-        self,
-        dataset,
-        batch_size=32,
-        shuffle=False,
-        drop_last=False,
-        seed=0,
-    ):
-        # stage 1, your code here: about 5 lines
-        raise NotImplementedError
-
-    def __len__(self):
-        # stage 1, your code here: about 2 lines
-        raise NotImplementedError
-
-    def order(self, epoch):
-        """The order of an epoch: the same whenever it is asked for."""
-        # stage 2, your code here: about 4 lines
-        raise NotImplementedError
-
-    def __iter__(self):
-        # stage 3, your code here: about 8 lines
-        raise NotImplementedError
-
-    def state_dict(self):
-        """Where the latest loop is, for another loader to go on."""
-        # stage 5, your code here: about 9 lines
-        raise NotImplementedError
-
-    def load_state_dict(self, state):
-        # stage 5, your code here: about 5 lines
-        raise NotImplementedError
-
-    @staticmethod
-    def collate(samples):
-        """A batch: numbers and arrays stacked, containers kept."""
-        # stage 4, your code here: about 15 lines
-        raise NotImplementedError
-
-
-@own_loader.reference
+@own_loader.reference(stub={
+    "__init__": "stage 1, your code here: about 5 lines",
+    "__len__": "stage 1, your code here: about 2 lines",
+    "order": "stage 2, your code here: about 4 lines",
+    "__iter__": "stage 3, your code here: about 8 lines",
+    "state_dict": "stage 5, your code here: about 9 lines",
+    "load_state_dict": "stage 5, your code here: about 5 lines",
+    "collate": "stage 4, your code here: about 15 lines",
+})
 class Loader:
     """Batches of a dataset, in order or shuffled anew in each epoch."""
 

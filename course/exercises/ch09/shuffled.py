@@ -58,16 +58,11 @@ shuffled = Exercise(
 )
 
 
-@shuffled.stub
-class Shuffled(torch.utils.data.Sampler):
-    """The numbers below count, in a new random order each epoch."""
-
-    def __init__(self, count, generator=None):
-        # your code here: one line, and two more methods
-        raise NotImplementedError
-
-
-@shuffled.reference
+@shuffled.reference(stub={
+    "__init__": "your code here: one line, and two more methods",
+    "__iter__": "",
+    "__len__": "",
+})
 class Shuffled(torch.utils.data.Sampler):
     """The numbers below count, in a new random order each epoch."""
 
@@ -234,49 +229,39 @@ shuffled.changed(
     ),
 )
 
-
-@shuffled.mutant(
+shuffled.changed(
     "some orders more often than others",
-    why="""
+    """
     Each place was exchanged with any other one, n times. That gives nⁿ equally likely courses for
     n! orders, which does not come out even: for three numbers, some orders come in 5 of 27 cases
     and others in 4. (Exchanging place i only with the places from i on makes it right.)
     """,
+    (
+        "order = torch.randperm(self.count, generator=self.generator)\n"
+        "        return iter(order.tolist())",
+        "order = list(range(self.count))\n"
+        "        for i in range(self.count):\n"
+        "            j = torch.randint(self.count, (1,), generator=self.generator).item()\n"
+        "            order[i], order[j] = order[j], order[i]\n"
+        "        return iter(order)",
+    ),
 )
-class Shuffled(torch.utils.data.Sampler):
-    def __init__(self, count, generator=None):
-        self.count, self.generator = count, generator
 
-    def __iter__(self):
-        order = list(range(self.count))
-        for i in range(self.count):
-            j = torch.randint(self.count, (1,), generator=self.generator).item()
-            order[i], order[j] = order[j], order[i]
-        return iter(order)
-
-    def __len__(self):
-        return self.count
-
-
-@shuffled.mutant(
+shuffled.changed(
     "the number of the epoch decides",
-    why="""
+    """
     The order depends on the number of the epoch alone. Two generators with different seeds give the
     same orders, and so does every program. So an experiment cannot be repeated with another seed.
     """,
+    ("generator = count, generator", "epoch = count, 0"),
+    (
+        "order = torch.randperm(self.count, generator=self.generator)\n"
+        "        return iter(order.tolist())",
+        "self.epoch += 1\n"
+        "        generator = torch.Generator().manual_seed(self.epoch)\n"
+        "        return iter(torch.randperm(self.count, generator=generator).tolist())",
+    ),
 )
-class Shuffled(torch.utils.data.Sampler):
-    def __init__(self, count, generator=None):
-        self.count, self.epoch = count, 0
-
-    def __iter__(self):
-        self.epoch += 1
-        generator = torch.Generator().manual_seed(self.epoch)
-        return iter(torch.randperm(self.count, generator=generator).tolist())
-
-    def __len__(self):
-        return self.count
-
 
 shuffled.changed(
     "a generator of its own where none is given",

@@ -77,14 +77,7 @@ training = Exercise(
 )
 
 
-@training.stub
-def fit(model, training, validation, optimizer, epochs):
-    """Train and judge; a dictionary for each epoch."""
-    # your code here: about 18 lines
-    raise NotImplementedError
-
-
-@training.reference
+@training.reference(stub="your code here: about 18 lines")
 def fit(model, training, validation, optimizer, epochs):
     """Train and judge; a dictionary for each epoch."""
     history = []

@@ -56,14 +56,7 @@ freezing = Exercise(
 )
 
 
-@freezing.stub
-def freeze(model, keep):
-    """Freeze all parts but one; the parameters left to train."""
-    # your code here: about 5 lines
-    raise NotImplementedError
-
-
-@freezing.reference
+@freezing.reference(stub="your code here: about 5 lines")
 def freeze(model, keep):
     """Freeze all parts but one; the parameters left to train."""
     for name, part in model.named_children():
@@ -73,34 +66,24 @@ def freeze(model, keep):
     return [p for p in model.parameters() if p.requires_grad]
 
 
-@freezing.mutant(
+freezing.changed(
     "batch normalisation goes on",
-    why="""
+    """
     Its parameters want no gradient any more, and the running mean is no parameter: in training mode
     it moves with every batch, so the frozen part still changes. Put it into evaluation mode as
     well.
     """,
+    ("            part.eval()\n", ""),
 )
-def freeze(model, keep):
-    for name, part in model.named_children():
-        if name != keep:
-            part.requires_grad_(False)
-    return [p for p in model.parameters() if p.requires_grad]
 
-
-@freezing.mutant(
+freezing.changed(
     "puts everything to sleep",
-    why="""
+    """
     `model.eval()` reaches the part that is to be trained as well, and its dropout does nothing any
     more. Only the frozen parts go into evaluation mode.
     """,
+    ("            part.eval()", "    model.eval()"),
 )
-def freeze(model, keep):
-    for name, part in model.named_children():
-        if name != keep:
-            part.requires_grad_(False)
-    model.eval()
-    return [p for p in model.parameters() if p.requires_grad]
 
 
 @freezing.mutant(
@@ -119,34 +102,23 @@ def freeze(model, keep):
     return list(getattr(model, keep).parameters())
 
 
-@freezing.mutant(
+freezing.changed(
     "takes a part of a name for the name",
-    why="""
+    """
     `keep in name` asks whether the letters occur somewhere in the name. With `keep="head"`, a part
     called `overhead` stays trainable as well. Ask for equality.
     """,
+    ("name != keep", "keep not in name"),
 )
-def freeze(model, keep):
-    for name, part in model.named_children():
-        if keep not in name:
-            part.requires_grad_(False)
-            part.eval()
-    return [p for p in model.parameters() if p.requires_grad]
 
-
-@freezing.mutant(
+freezing.changed(
     "hands out the frozen ones as well",
-    why="""
+    """
     All parameters were returned. An optimizer keeps state for each parameter it has, and people
     print that list to see how much is being trained. Return only those that want a gradient.
     """,
+    ("[p for p in model.parameters() if p.requires_grad]", "list(model.parameters())"),
 )
-def freeze(model, keep):
-    for name, part in model.named_children():
-        if name != keep:
-            part.requires_grad_(False)
-            part.eval()
-    return list(model.parameters())
 
 
 class _Parts(nn.Module):

@@ -60,16 +60,10 @@ patience = Exercise(
 )
 
 
-@patience.stub
-class Patience:
-    """Says when a loss has not improved for too long."""
-
-    def __init__(self, patience, min_delta=0.0):
-        # your code here: two lines, and another method
-        raise NotImplementedError
-
-
-@patience.reference
+@patience.reference(stub={
+    "__init__": "your code here: two lines, and another method",
+    "stop": "",
+})
 class Patience:
     """Says when a loss has not improved for too long."""
 
@@ -136,26 +130,19 @@ patience.changed(
     ("if loss < self.best - self.min_delta:", "if loss <= self.best - self.min_delta:"),
 )
 
-
-@patience.mutant(
+patience.changed(
     "nan looks like an improvement",
-    why="""
+    """
     The question was "is it worse?", and everything else was an improvement. `nan` is not worse,
     since every comparison with it is false, so a training whose loss is `nan` went on. Ask "is
     it better?" instead.
     """,
+    (
+        "if loss < self.best - self.min_delta:",
+        "if loss >= self.best - self.min_delta:\n            self.waited += 1\n        else:",
+    ),
+    ("        else:\n            self.waited += 1\n", ""),
 )
-class Patience:
-    def __init__(self, patience, min_delta=0.0):
-        self.patience, self.min_delta = patience, min_delta
-        self.best, self.waited = float("inf"), 0
-
-    def stop(self, loss):
-        if loss >= self.best - self.min_delta:
-            self.waited += 1
-        else:
-            self.best, self.waited = loss, 0
-        return self.waited >= self.patience
 
 
 def _stops(f, losses, *args, **kwargs):

@@ -69,14 +69,7 @@ comparison = Exercise(
 )
 
 
-@comparison.stub
-def compare(first, second, repeats=9, clock=time.perf_counter):
-    """Median, least and largest ratio of the times, second by first."""
-    # your code here: about 12 lines
-    raise NotImplementedError
-
-
-@comparison.reference
+@comparison.reference(stub="your code here: about 12 lines")
 def compare(first, second, repeats=9, clock=time.perf_counter):
     """Median, least and largest ratio of the times, second by first."""
     functions = first, second

@@ -167,48 +167,22 @@ own_profiler = Exercise(
 )
 
 
-@own_profiler.stub
-class Profiler:
-    """Notes what runs, from when to when, and inside of what."""
-
-    def __init__(self, clock=time.perf_counter):
-        self.clock, self.spans = clock, []
-        # your code here: about 1 line
-
-    @contextmanager
-    def span(self, name):
-        """A with block whose time is noted."""
-        # stage 1, your code here: about 9 lines with a yield
-        raise NotImplementedError
-
-    def own_times(self):
-        """Seconds of each span without those directly inside."""
-        # stage 2, your code here: about 5 lines
-        raise NotImplementedError
-
-    def rows(self):
-        """(name, calls, total, own), the most own time first."""
-        # stage 3, your code here: about 15 lines
-        raise NotImplementedError
-
-    def traced(self, f, name=None):
-        """The function f inside of a span."""
-        # stages 4 and 6, your code here: about 10 lines
-        raise NotImplementedError
-
-    @contextmanager
-    def attached(self, owner, *names):
-        """A with block in which these methods are traced."""
-        # stage 5, your code here: about 8 lines with a yield
-        raise NotImplementedError
-
-    def chrome(self):
-        """The trace as a dictionary for ui.perfetto.dev."""
-        # stage 7, your code here: about 12 lines
-        raise NotImplementedError
-
-
-@own_profiler.reference
+@own_profiler.reference(
+    {
+        "span": "stage 1, your code here: about 9 lines with a yield",
+        "own_times": "stage 2, your code here: about 5 lines",
+        "rows": "stage 3, your code here: about 15 lines",
+        "traced": "stages 4 and 6, your code here: about 10 lines",
+        "attached": "stage 5, your code here: about 8 lines with a yield",
+        "chrome": "stage 7, your code here: about 12 lines",
+        "ended": "",
+        "repeated": "",
+    },
+    (
+        "self.clock, self.spans, self.open = clock, [], []",
+        "self.clock, self.spans = clock, []\n        # your code here: about 1 line",
+    ),
+)
 class Profiler:
     """Notes what runs, from when to when, and inside of what."""
 

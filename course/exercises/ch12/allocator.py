@@ -176,60 +176,25 @@ own_allocator = Exercise(
 )
 
 
-@own_allocator.stub
-class Allocator:
-    """Gives out blocks of device memory, and keeps what is freed."""
-
-    def __init__(self, driver):
-        self.driver = driver
-        # your code here: about 2 lines
-
-    @staticmethod
-    def rounded(size):
-        """The size of a block for a request."""
-        # your code here: about 1 line
-        raise NotImplementedError
-
-    @staticmethod
-    def segment_size(size):
-        """How much the driver is asked for, given a rounded size."""
-        # your code here: about 5 lines
-        raise NotImplementedError
-
-    @property
-    def allocated(self):
-        """The bytes of all blocks in use."""
-        # your code here: about 1 line
-        raise NotImplementedError
-
-    @property
-    def reserved(self):
-        """The bytes of all segments."""
-        # your code here: about 1 line
-        raise NotImplementedError
-
-    def blocks(self):
-        """All blocks: (address, size, used), by address."""
-        # your code here: about 2 lines
-        raise NotImplementedError
-
-    def allocate(self, size, stream=0):
-        """The address of a block for `size` bytes, used on a stream."""
-        # your code here: about 12 lines, and methods of your own
-        raise NotImplementedError
-
-    def free(self, address):
-        """Makes a block free, and joins it with free neighbours."""
-        # your code here: about 8 lines
-        raise NotImplementedError
-
-    def empty_cache(self):
-        """Gives segments that are free as a whole back to the driver."""
-        # your code here: about 4 lines
-        raise NotImplementedError
-
-
-@own_allocator.reference
+@own_allocator.reference(
+    {
+        "rounded": "your code here: about 1 line",
+        "segment_size": "your code here: about 5 lines",
+        "allocated": "your code here: about 1 line",
+        "reserved": "your code here: about 1 line",
+        "blocks": "your code here: about 2 lines",
+        "allocate": "your code here: about 12 lines, and methods of your own",
+        "free": "your code here: about 8 lines",
+        "empty_cache": "your code here: about 4 lines",
+        "_best": "",
+        "_grow": "",
+        "_join": "",
+    },
+    (
+        "self.driver, self.segments = driver, []",
+        "self.driver = driver\n        # your code here: about 2 lines",
+    ),
+)
 class Allocator:
     """Gives out blocks of device memory, and keeps what is freed."""
 

@@ -73,14 +73,7 @@ clock = Exercise(
 )
 
 
-@clock.stub
-def run_queue(calls, launch=5.0, gap=1.0, wake=8.0, room=1024):
-    """(start, end) of each kernel, and when the host is done, in µs."""
-    # your code here: about 12 lines
-    raise NotImplementedError
-
-
-@clock.reference
+@clock.reference(stub="your code here: about 12 lines")
 def run_queue(calls, launch=5.0, gap=1.0, wake=8.0, room=1024):
     """(start, end) of each kernel, and when the host is done, in µs."""
     host, kernels = 0.0, []

@@ -96,14 +96,7 @@ overlap = Exercise(
 )
 
 
-@overlap.stub
-def pipeline(batches, work):
-    """The results of work, on the device; copies run beside kernels."""
-    # your code here: about 20 lines
-    raise NotImplementedError
-
-
-@overlap.reference
+@overlap.reference(stub="your code here: about 20 lines")
 def pipeline(batches, work):
     """The results of work, on the device; copies run beside kernels."""
     copies, main = torch.cuda.Stream(), torch.cuda.current_stream()

@@ -97,14 +97,7 @@ ordered = Exercise(
 )
 
 
-@ordered.stub
-def races(log):
-    """Positions of accesses that nothing puts in order, one a write."""
-    # your code here: about 22 lines
-    raise NotImplementedError
-
-
-@ordered.reference
+@ordered.reference(stub="your code here: about 22 lines")
 def races(log):
     """Positions of accesses that nothing puts in order, one a write."""
     clocks, events, accesses, found = {"host": {}}, {}, [], []

@@ -75,14 +75,7 @@ timer = Exercise(
 )
 
 
-@timer.stub
-def measure(f, repeats=5, warmup=2):
-    """Milliseconds that the device needs for each of several calls."""
-    # your code here: about 9 lines
-    raise NotImplementedError
-
-
-@timer.reference
+@timer.reference(stub="your code here: about 9 lines")
 def measure(f, repeats=5, warmup=2):
     """Milliseconds that the device needs for each of several calls."""
     for _ in range(warmup):

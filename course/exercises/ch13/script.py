@@ -258,7 +258,7 @@ def script(source):
     return graph
 
 
-@own_script.reference
+@own_script.reference()
 def script(source):
     """The graph of a function's text."""
     function = ast.parse(textwrap.dedent(source)).body[0]

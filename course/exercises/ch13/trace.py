@@ -178,7 +178,7 @@ def trace(f, *examples):
     raise NotImplementedError
 
 
-@own_trace.reference
+@own_trace.reference()
 def trace(f, *examples):
     """The graph of what f does with tensors like the examples."""
     graph = Graph(getattr(f, "__name__", type(f).__name__))

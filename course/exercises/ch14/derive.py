@@ -186,7 +186,7 @@ def derive(graph):
     raise NotImplementedError
 
 
-@own_derive.reference
+@own_derive.reference()
 def derive(graph):
     """The same graph, which also gives the gradients of its inputs."""
     body, gradients = graph.body, {}

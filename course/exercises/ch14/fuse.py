@@ -166,7 +166,7 @@ def fuse(graph, run):
     raise NotImplementedError
 
 
-@own_fuse.reference
+@own_fuse.reference()
 def fuse(graph, run):
     """The graph with a fused node for each group."""
     forms = {

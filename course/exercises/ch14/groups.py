@@ -107,14 +107,7 @@ own_groups = Exercise(
 )
 
 
-@own_groups.stub
-def groups(graph):
-    """The nodes that become one loop each."""
-    # your code here: about 32 lines
-    raise NotImplementedError
-
-
-@own_groups.reference
+@own_groups.reference(stub="your code here: about 32 lines")
 def groups(graph):
     """The nodes that become one loop each."""
     fusible = {"add", "sub", "mul", "div", "neg", "pow"}

@@ -60,14 +60,7 @@ own_prune = Exercise(
 )
 
 
-@own_prune.stub
-def prune(graph):
-    """The graph without nodes that nobody needs."""
-    # your code here: about 7 lines
-    raise NotImplementedError
-
-
-@own_prune.reference
+@own_prune.reference(stub="your code here: about 7 lines")
 def prune(graph):
     """The graph without nodes that nobody needs."""
     needed, kept = set(graph.body.outputs), []

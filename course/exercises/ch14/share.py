@@ -87,14 +87,7 @@ own_share = Exercise(
 )
 
 
-@own_share.stub
-def share(graph):
-    """The graph with equal nodes merged and constants computed."""
-    # your code here: about 24 lines
-    raise NotImplementedError
-
-
-@own_share.reference
+@own_share.reference(stub="your code here: about 24 lines")
 def share(graph):
     """The graph with equal nodes merged and constants computed."""
     instead, first, makers, kept = {}, {}, {}, []

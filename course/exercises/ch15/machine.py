@@ -196,7 +196,7 @@ class Machine:
         raise NotImplementedError
 
 
-@machine.reference
+@machine.reference()
 class Machine:
     """Runs kernels for all threads of all blocks; notes what they do."""
 

@@ -104,7 +104,7 @@ extern "C" __global__ void product(
     return begin + loop + end
 
 
-@product.reference
+@product.reference()
 def product_source():
     """CUDA C of the kernel `product`: c (m, n) = a (m, k) · b (k, n)."""
     begin = '''

@@ -111,7 +111,7 @@ extern "C" __global__ void softmax(const float* x, float* out, int n) {
     return begin + once + merge + end
 
 
-@softmax.reference
+@softmax.reference()
 def softmax_source():
     """CUDA C of the kernel `softmax`: a block for each row of x."""
     begin = '''

@@ -67,14 +67,7 @@ warp = Exercise(
 )
 
 
-@warp.stub
-def warp_cost(addresses):
-    """Sectors and wavefronts of a request, from byte addresses or None."""
-    # your code here: about 4 lines
-    raise NotImplementedError
-
-
-@warp.reference
+@warp.reference(stub="your code here: about 4 lines")
 def warp_cost(addresses):
     """Sectors and wavefronts of a request, from byte addresses or None."""
     wanted = {a for a in addresses if a is not None}

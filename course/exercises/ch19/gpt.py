@@ -159,40 +159,14 @@ gpt = Exercise(
 )
 
 
-@gpt.stub
-class GPT(Module):
-    """Scores of each place's next letter, from all letters before."""
-
-    def __init__(self, letters, size, heads, depth, time, seed=0):
-        # stage 1, your code here: about 13 lines
-        raise NotImplementedError
-
-    def block(self, n, x):
-        """x after block n: (batch, time, size), as before."""
-        # stage 2, your code here: about 3 lines
-        raise NotImplementedError
-
-    def forward(self, tokens):
-        # stage 2, your code here: about 7 lines
-        raise NotImplementedError
-
-    def loss(self, tokens):
-        """The mean cross-entropy of the letters after the first."""
-        # stage 3, your code here: about 4 lines
-        raise NotImplementedError
-
-    def groups(self, decay):
-        """Groups for AdamW: matrices decay, vectors do not."""
-        # stage 4, your code here: about 6 lines
-        raise NotImplementedError
-
-    def write(self, tokens, count, temperature=1.0, top=None, seed=0):
-        """The tokens, and as many more drawn one by one."""
-        # stage 5, your code here: about 15 lines
-        raise NotImplementedError
-
-
-@gpt.reference
+@gpt.reference(stub={
+    "__init__": "stage 1, your code here: about 13 lines",
+    "block": "stage 2, your code here: about 3 lines",
+    "forward": "stage 2, your code here: about 7 lines",
+    "loss": "stage 3, your code here: about 4 lines",
+    "groups": "stage 4, your code here: about 6 lines",
+    "write": "stage 5, your code here: about 15 lines",
+})
 class GPT(Module):
     """Scores of each place's next letter, from all letters before."""
 

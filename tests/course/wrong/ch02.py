@@ -101,13 +101,11 @@ def row_major(shape):
     return (*[max(size, 1) for size in shape[1:]], 1)[: len(shape)]
 
 
-@wrong("memory.strides", "adds instead of multiplying")
-def row_major(shape):
-    found, step = [], 1
-    for size in reversed(shape):
-        found.append(step)
-        step += size - 1
-    return tuple(reversed(found))
+like(
+    "memory.strides",
+    "adds instead of multiplying",
+    ("step *= max(size, 1)", "step += size - 1"),
+)
 
 
 @wrong("memory.strides", "with a 0 anywhere, all ones")
@@ -127,13 +125,11 @@ def row_major(shape):
     return tuple(math.prod(max(size, 1) for size in shape[d:]) for d in range(len(shape)))
 
 
-@wrong("memory.strides", "nothing is stepped along a size of 1")
-def row_major(shape):
-    found, step = [], 1
-    for size in reversed(shape):
-        found.append(0 if size == 1 else step)
-        step *= max(size, 1)
-    return tuple(reversed(found))
+like(
+    "memory.strides",
+    "nothing is stepped along a size of 1",
+    ("(step)", "(0 if size == 1 else step)"),
+)
 
 
 # -- memory.contiguous ----------------------------------------------------------------------------

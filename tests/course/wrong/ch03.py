@@ -1,8 +1,5 @@
 """Wrong answers to the exercises of chapter 03."""
 
-import ast
-import re
-
 import numpy as np
 
 import toytorch as torch
@@ -11,120 +8,62 @@ from tests.course.wrong import handed_in, like, wrong
 # -- ops.signature --------------------------------------------------------------------------------
 
 
-@wrong("ops.signature", "needs a space after each comma")
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r", (?![^\[]*\])", inside):
-        if part in ("", "*"):
-            continue
-        before, equals, default = part.partition("=")
-        names.append(before.split()[-1])
-        if equals:
-            defaults[names[-1]] = ast.literal_eval(default)
-    return name, names, defaults
-
-
-@wrong("ops.signature", "a text with = in it falls apart")
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r",\s*(?![^\[]*\])", inside):
-        if part in ("", "*"):
-            continue
-        before, *default = part.split("=")
-        names.append(before.split()[-1])
-        if default:
-            defaults[names[-1]] = ast.literal_eval(default[-1].strip())
-    return name, names, defaults
-
-
-@wrong("ops.signature", "one dict for all calls")
-def read_signature(text, defaults={}):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names = []
-    for part in re.split(r",\s*(?![^\[]*\])", inside):
-        if part in ("", "*"):
-            continue
-        before, equals, default = part.partition("=")
-        names.append(before.split()[-1])
-        if equals:
-            defaults[names[-1]] = ast.literal_eval(default)
-    return name, names, defaults
-
-
-@wrong("ops.signature", "cuts at the last bracket")
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(")", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r",\s*(?![^\[]*\])", inside):
-        if part in ("", "*"):
-            continue
-        before, equals, default = part.partition("=")
-        names.append(before.split()[-1])
-        if equals:
-            defaults[names[-1]] = ast.literal_eval(default)
-    return name, names, defaults
-
-
-@wrong("ops.signature", "numbers are floats, the rest is text")
-def read_signature(text):
-    def value(default):
-        try:
-            return float(default)
-        except ValueError:
-            return default.strip("'")
-
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r",\s*(?![^\[]*\])", inside):
-        if part in ("", "*"):
-            continue
-        before, equals, default = part.partition("=")
-        names.append(before.split()[-1])
-        if equals:
-            defaults[names[-1]] = value(default)
-    return name, names, defaults
-
-
-@wrong("ops.signature", "what follows the star is no parameter")
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r",\s*(?![^\[]*\])", inside):
-        if part == "*":
-            break
-        if not part:
-            continue
-        before, equals, default = part.partition("=")
-        names.append(before.split()[-1])
-        if equals:
-            defaults[names[-1]] = ast.literal_eval(default)
-    return name, names, defaults
-
-
-@wrong("ops.signature", "a parameter with a default is no name")
-def read_signature(text):
-    name, rest = text.split("(", 1)
-    inside = rest.rsplit(") ->", 1)[0]
-    names, defaults = [], {}
-    for part in re.split(r",\s*(?![^\[]*\])", inside):
-        if part in ("", "*"):
-            continue
-        before, equals, default = part.partition("=")
-        if equals:
-            defaults[before.split()[-1]] = ast.literal_eval(default)
-        else:
-            names.append(before.split()[-1])
-    return name, names, defaults
-
-
+like(
+    "ops.signature",
+    "needs a space after each comma",
+    (
+        'for part in re.split(r",\\s*(?![^\\[]*\\])", inside):',
+        'for part in re.split(r", (?![^\\[]*\\])", inside):',
+    ),
+)
+like(
+    "ops.signature",
+    "a text with = in it falls apart",
+    ('before, equals, default = part.partition("=")', 'before, *default = part.split("=")'),
+    ("equals", "default"),
+    ("(default)", "(default[-1].strip())"),
+)
+like(
+    "ops.signature",
+    "one dict for all calls",
+    ("(text):", "(text, defaults={}):"),
+    ("names, defaults = [], {}", "names = []"),
+)
+like(
+    "ops.signature",
+    "cuts at the last bracket",
+    ('(") ->", 1', '(")", 1'),
+)
+like(
+    "ops.signature",
+    "numbers are floats, the rest is text",
+    (
+        '"""A signature -> (name, parameter names, {name: default})."""',
+        '"""A signature -> (name, parameter names, {name: default})."""\n'
+        "    def value(default):\n"
+        "        try:\n"
+        "            return float(default)\n"
+        "        except ValueError:\n"
+        '            return default.strip("\'")\n',
+    ),
+    ("ast.literal_eval", "value"),
+)
+like(
+    "ops.signature",
+    "what follows the star is no parameter",
+    ('if part in ("", "*"):', 'if part == "*":\n            break\n        if not part:'),
+)
+like(
+    "ops.signature",
+    "a parameter with a default is no name",
+    ("        names.append(before.split()[-1])\n", ""),
+    (
+        "defaults[names[-1]] = ast.literal_eval(default)",
+        "defaults[before.split()[-1]] = ast.literal_eval(default)\n"
+        "        else:\n"
+        "            names.append(before.split()[-1])",
+    ),
+)
 like(
     "ops.signature",
     "forgets defaults that count as false",
@@ -342,26 +281,16 @@ like(
 # -- ops.dispatch ---------------------------------------------------------------------------------
 
 
-@wrong("ops.dispatch", "always the default dtype")
-def run(record, a, b):
-    dtype = torch.result_type(a, b)
-    if record["promotion"] == "float":
-        dtype = torch.get_default_dtype()
-    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    arrays = (x.expand(shape).numpy() for x in (a, b))
-    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
-
-
-@wrong("ops.dispatch", "wraps what may be no array")
-def run(record, a, b):
-    dtype = torch.result_type(a, b)
-    if record["promotion"] == "float" and not dtype.is_floating_point:
-        dtype = torch.get_default_dtype()
-    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    arrays = (x.expand(shape).numpy() for x in (a, b))
-    return torch.from_numpy(record["kernel"](*arrays))
+like(
+    "ops.dispatch",
+    "always the default dtype",
+    ('"float" and not dtype.is_floating_point:', '"float":'),
+)
+like(
+    "ops.dispatch",
+    "wraps what may be no array",
+    ('np.asarray(record["kernel"](*arrays))', 'record["kernel"](*arrays)'),
+)
 
 
 @wrong("ops.dispatch", "runs the kernel twice")
@@ -388,15 +317,11 @@ def run(record, a, b):
     return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
 
 
-@wrong("ops.dispatch", "float32, not the default")
-def run(record, a, b):
-    dtype = torch.result_type(a, b)
-    if record["promotion"] == "float" and not dtype.is_floating_point:
-        dtype = torch.float32
-    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    arrays = (x.expand(shape).numpy() for x in (a, b))
-    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
+like(
+    "ops.dispatch",
+    "float32, not the default",
+    ("get_default_dtype()", "float32"),
+)
 
 
 @wrong("ops.dispatch", "the number gives way")
@@ -411,15 +336,11 @@ def run(record, a, b):
     return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
 
 
-@wrong("ops.dispatch", "floats for every record")
-def run(record, a, b):
-    dtype = torch.result_type(a, b)
-    if not dtype.is_floating_point:
-        dtype = torch.get_default_dtype()
-    a, b = (torch.as_tensor(x).to(dtype) for x in (a, b))
-    shape = torch.broadcast_shapes(a.shape, b.shape)
-    arrays = (x.expand(shape).numpy() for x in (a, b))
-    return torch.from_numpy(np.asarray(record["kernel"](*arrays)))
+like(
+    "ops.dispatch",
+    "floats for every record",
+    ('record["promotion"] == "float" and not', "not"),
+)
 
 
 @wrong("ops.dispatch", "changes the default dtype on the way")

@@ -18,14 +18,11 @@ def sum_to(g, shape):
     return g
 
 
-@wrong("autograd.unbroadcast", "one extra dimension at most")
-def sum_to(g, shape):
-    if g.ndim > len(shape):
-        g = g.sum(0)
-    for dim, size in enumerate(shape):
-        if size == 1 and g.shape[dim] != 1:
-            g = g.sum(dim, keepdims=True)
-    return g
+like(
+    "autograd.unbroadcast",
+    "one extra dimension at most",
+    ("while", "if"),
+)
 
 
 @wrong("autograd.unbroadcast", "finds dimensions by their size")
@@ -160,42 +157,18 @@ def topological_order(root):
     return done[::-1]
 
 
-_seen = set()
-
-
-@wrong("autograd.order", "remembers the nodes of the call before")
-def topological_order(root, seen=_seen):
-    done = []
-    seen.add(root)
-    stack = [(root, iter(root.next_functions))]
-    while stack:
-        node, targets = stack[-1]
-        for target, _ in targets:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append((target, iter(target.next_functions)))
-                break
-        else:
-            done.append(node)
-            stack.pop()
-    return done[::-1]
-
-
-@wrong("autograd.order", "looks for nodes in a list")
-def topological_order(root):
-    done, seen = [], [root]
-    stack = [(root, iter(root.next_functions))]
-    while stack:
-        node, targets = stack[-1]
-        for target, _ in targets:
-            if target is not None and target not in seen:
-                seen.append(target)
-                stack.append((target, iter(target.next_functions)))
-                break
-        else:
-            done.append(node)
-            stack.pop()
-    return done[::-1]
+like(
+    "autograd.order",
+    "remembers the nodes of the call before",
+    ("(root):", "(root, seen=set()):"),
+    ("done, seen = [], {root}", "done = []\n    seen.add(root)"),
+)
+like(
+    "autograd.order",
+    "looks for nodes in a list",
+    ("{root}", "[root]"),
+    ("add", "append"),
+)
 
 
 @wrong("autograd.order", "is toytorch's own order")
@@ -253,33 +226,26 @@ like(
     "takes nothing for zero, and runs the node",
     ("pending.pop(node, None)", "pending.pop(node, 0.0)"),
 )
-
-
-@wrong("autograd.engine", "remembers the counts of the pass before")
-def run_backward(root, gradient, missing={}, pending={}):
-    stack = [root]
-    while stack:
-        for target, _ in stack.pop().next_functions:
-            if target is None:
-                continue
-            if target not in missing:
-                missing[target] = 0
-                stack.append(target)
-            missing[target] += 1
-    pending[root] = gradient
-    ready = [root]
-    while ready:
-        node = ready.pop()
-        g, targets = pending.pop(node, None), node.next_functions
-        sent = [None] * len(targets) if g is None else node(g)
-        for (target, _), part in zip(targets, sent):
-            if target is None:
-                continue
-            if part is not None:
-                pending[target] = pending[target] + part if target in pending else part
-            missing[target] -= 1
-            if missing[target] == 0:
-                ready.append(target)
+like(
+    "autograd.engine",
+    "remembers the counts of the pass before",
+    ("(root, gradient):", "(root, gradient, missing={}, pending={}):"),
+    (
+        "missing, stack = {root: 0}, [root]\n"
+        "    while stack:  # how many gradients will each node receive?",
+        "stack = [root]\n    while stack:",
+    ),
+    (
+        "pending, ready = {root: gradient}, [root]\n"
+        "    while ready:  # run whoever has received all of theirs",
+        "pending[root] = gradient\n    ready = [root]\n    while ready:",
+    ),
+    (
+        "old = pending.get(target)\n"
+        "                pending[target] = part if old is None else old + part",
+        "pending[target] = pending[target] + part if target in pending else part",
+    ),
+)
 
 
 @wrong("autograd.engine", "takes the node with the fewest senders next")

@@ -26,38 +26,27 @@ def leaves_of(result):
     return found
 
 
-@wrong("inplace.leaves", "stops at the first input that wants nothing")
-def leaves_of(result):
-    if result.grad_fn is None:
-        return [result] if result.requires_grad else []
-    found, stack, seen = [], [result.grad_fn], {result.grad_fn}
-    while stack:
-        node = stack.pop()
-        if hasattr(node, "variable"):
-            found.append(node.variable)
-        for target, _ in node.next_functions:
-            if target is None:
-                break
-            if target not in seen:
-                seen.add(target)
-                stack.append(target)
-    return found
-
-
-@wrong("inplace.leaves", "two inputs at most")
-def leaves_of(result):
-    if result.grad_fn is None:
-        return [result] if result.requires_grad else []
-    found, stack, seen = [], [result.grad_fn], {result.grad_fn}
-    while stack:
-        node = stack.pop()
-        if hasattr(node, "variable"):
-            found.append(node.variable)
-        for target, _ in node.next_functions[:2]:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    return found
+like(
+    "inplace.leaves",
+    "stops at the first input that wants nothing",
+    (
+        "found, stack = [], [result.grad_fn]\n    seen = {result.grad_fn}",
+        "found, stack, seen = [], [result.grad_fn], {result.grad_fn}",
+    ),
+    (
+        "if target is not None and target not in seen:",
+        "if target is None:\n                break\n            if target not in seen:",
+    ),
+)
+like(
+    "inplace.leaves",
+    "two inputs at most",
+    (
+        "found, stack = [], [result.grad_fn]\n    seen = {result.grad_fn}",
+        "found, stack, seen = [], [result.grad_fn], {result.grad_fn}",
+    ),
+    ("next_functions:", "next_functions[:2]:"),
+)
 
 
 @wrong("inplace.leaves", "walks every path anew")
@@ -73,20 +62,15 @@ def leaves_of(result):
     return list(found.values())
 
 
-@wrong("inplace.leaves", "gives the nodes")
-def leaves_of(result):
-    if result.grad_fn is None:
-        return [result] if result.requires_grad else []
-    found, stack, seen = [], [result.grad_fn], {result.grad_fn}
-    while stack:
-        node = stack.pop()
-        if hasattr(node, "variable"):
-            found.append(node)
-        for target, _ in node.next_functions:
-            if target is not None and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    return found
+like(
+    "inplace.leaves",
+    "gives the nodes",
+    (
+        "found, stack = [], [result.grad_fn]\n    seen = {result.grad_fn}",
+        "found, stack, seen = [], [result.grad_fn], {result.grad_fn}",
+    ),
+    ("(node.variable)", "(node)"),
+)
 
 
 @wrong("inplace.leaves", "gives a tuple")

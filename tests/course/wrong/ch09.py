@@ -52,8 +52,6 @@ like(
         "features.mean(0) if like is None else (features.mean(0) + like.mean) / 2",
     ),
 )
-
-
 like(
     "data.standardised",
     "the deviation of a whole population",
@@ -64,17 +62,15 @@ like(
 # -- data.shuffled
 
 
-@wrong("data.shuffled", "the old order from a random place on")
-class Shuffled(torch.utils.data.Sampler):
-    def __init__(self, count, generator=None):
-        self.count, self.generator = count, generator
-
-    def __iter__(self):
-        start = torch.randint(self.count, (1,), generator=self.generator).item()
-        return iter([(start + i) % self.count for i in range(self.count)])
-
-    def __len__(self):
-        return self.count
+like(
+    "data.shuffled",
+    "the old order from a random place on",
+    (
+        "order = torch.randperm(self.count, generator=self.generator)",
+        "start = torch.randint(self.count, (1,), generator=self.generator).item()",
+    ),
+    ("order.tolist()", "[(start + i) % self.count for i in range(self.count)]"),
+)
 
 
 @wrong("data.shuffled", "Python's own shuffle")
@@ -91,17 +87,15 @@ class Shuffled(torch.utils.data.Sampler):
         return self.count
 
 
-@wrong("data.shuffled", "the last one stays last")
-class Shuffled(torch.utils.data.Sampler):
-    def __init__(self, count, generator=None):
-        self.count, self.generator = count, generator
-
-    def __iter__(self):
-        order = torch.randperm(self.count - 1, generator=self.generator).tolist()
-        return iter([*order, self.count - 1])
-
-    def __len__(self):
-        return self.count
+like(
+    "data.shuffled",
+    "the last one stays last",
+    (
+        "(self.count, generator=self.generator)",
+        "(self.count - 1, generator=self.generator).tolist()",
+    ),
+    ("order.tolist()", "[*order, self.count - 1]"),
+)
 
 
 @wrong("data.shuffled", "exchanges each with a random one, which favours some orders")
@@ -205,27 +199,16 @@ class Batches(torch.utils.data.Sampler):
         return whole + (rest > 0 and not self.drop_last)
 
 
-@wrong("data.batches", "one iterator for all epochs")
-class Batches(torch.utils.data.Sampler):
-    def __init__(self, sampler, size, drop_last=False):
-        self.sampler, self.size, self.drop_last = sampler, size, drop_last
-        self.numbers = iter(sampler)
-
-    def __iter__(self):
-        batch = []
-        for number in self.numbers:
-            batch.append(number)
-            if len(batch) == self.size:
-                yield batch
-                batch = []
-        if batch and not self.drop_last:
-            yield batch
-
-    def __len__(self):
-        whole, rest = divmod(len(self.sampler), self.size)
-        return whole + (rest > 0 and not self.drop_last)
-
-
+like(
+    "data.batches",
+    "one iterator for all epochs",
+    (
+        "self.sampler, self.size, self.drop_last = sampler, size, drop_last",
+        "self.sampler, self.size, self.drop_last = sampler, size, drop_last\n"
+        "        self.numbers = iter(sampler)",
+    ),
+    ("sampler:", "numbers:"),
+)
 like(
     "data.batches",
     "counts by going through an epoch",
@@ -262,8 +245,6 @@ like(
     "one too many for sizes that come out even",
     ("return whole + (rest > 0 and not self.drop_last)", "return whole + (not self.drop_last)"),
 )
-
-
 like(
     "data.batches",
     "full batches are tuples",
@@ -395,8 +376,6 @@ like(
     "stops at the first index that is 0",
     ("if job is not None:", "if job is not None and job[1]:"),
 )
-
-
 like("data.in_order", "gives the worker as well", ("yield batch", "yield worker, batch"))
 like(
     "data.in_order",

@@ -26,17 +26,22 @@ class Plain(Transform):
         return isinstance(other, type(self))
 
 
-class ExpTransform(Plain):
+class Rising(Plain):
+    """A plain one of all numbers that rises everywhere."""
+
+    domain = constraints.real
+    bijective = True
+    sign = +1
+
+
+class ExpTransform(Rising):
     """y = eˣ. Like `torch.distributions.ExpTransform`.
 
     >>> ExpTransform().inv(torch.tensor([1.0]))
     tensor([0.])
     """
 
-    domain = constraints.real
     codomain = constraints.positive
-    bijective = True
-    sign = +1
 
     def _call(self, x: Tensor) -> Tensor:
         return x.exp()
@@ -100,17 +105,14 @@ def _clipped_sigmoid(x: Tensor) -> Tensor:
     return torch.clamp(torch.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
 
 
-class SigmoidTransform(Plain):
+class SigmoidTransform(Rising):
     """y = 1/(1 + e⁻ˣ). Like `torch.distributions.SigmoidTransform`.
 
     >>> SigmoidTransform()(torch.tensor([0.0]))
     tensor([0.5000])
     """
 
-    domain = constraints.real
     codomain = constraints.unit_interval
-    bijective = True
-    sign = +1
 
     def _call(self, x: Tensor) -> Tensor:
         return _clipped_sigmoid(x)
@@ -125,17 +127,14 @@ class SigmoidTransform(Plain):
         return -softplus(-x) - softplus(x)
 
 
-class SoftplusTransform(Plain):
+class SoftplusTransform(Rising):
     """y = log(1 + eˣ). Like `torch.distributions.SoftplusTransform`.
 
     >>> SoftplusTransform()(torch.tensor([0.0]))
     tensor([0.6931])
     """
 
-    domain = constraints.real
     codomain = constraints.positive
-    bijective = True
-    sign = +1
 
     def _call(self, x: Tensor) -> Tensor:
         return softplus(x)
@@ -148,17 +147,14 @@ class SoftplusTransform(Plain):
         return -softplus(-x)
 
 
-class TanhTransform(Plain):
+class TanhTransform(Rising):
     """y = tanh x. Like `torch.distributions.TanhTransform`.
 
     >>> TanhTransform()(torch.tensor([0.0]))
     tensor([0.])
     """
 
-    domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
-    bijective = True
-    sign = +1
 
     def _call(self, x: Tensor) -> Tensor:
         return x.tanh()

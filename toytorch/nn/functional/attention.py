@@ -102,6 +102,21 @@ def _canonical_masks(padding: Tensor | None, mask: Tensor | None, like: Tensor, 
     )
 
 
+def _masks(
+    padding: Any, mask: Any, kind: DType, is_causal: bool, need_weights: bool
+) -> tuple[Any, Any, bool]:
+    """Both masks as numbers, and whether the causal one alone is asked for, which needs no numbers."""
+    padding = _canonical_mask(padding, "key_padding_mask", _none_or_dtype(mask), "attn_mask", kind)
+    if is_causal and mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask."
+        )
+    only_causal = is_causal and padding is None and not need_weights
+    mask = None if only_causal else mask
+    return padding, _canonical_mask(mask, "attn_mask", None, "", kind, False), only_causal
+
+
 def _head_size(width: int, expected: int, heads: int) -> int:
     """How wide one of the heads is; refuses a width that is not the expected one, or not divisible."""
     _require(width == expected, f"was expecting embedding dimension of {expected}, but got {width}")
@@ -161,8 +176,16 @@ def _projected(
 ) -> tuple[Tensor, ...]:
     """Queries, keys and values by one stacked weight, or by three."""
     if weights is None:
+        _require(
+            key.shape == value.shape,
+            f"key shape {key.shape} does not match value shape {value.shape}",
+        )
         _require(weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
         return _in_projection_packed(query, key, value, weight, bias)
+    _require(
+        key.shape[:2] == value.shape[:2],
+        f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}",
+    )
     for name, w in zip("qkv", weights):
         _require(w is not None, f"use_separate_proj_weight is True but {name}_proj_weight is None")
     return _in_projection(query, key, value, *weights, *(() if bias is None else bias.chunk(3)))
@@ -240,31 +263,14 @@ def multi_head_attention_forward(
         key, value = (query, query) if same else (key.unsqueeze(1), value.unsqueeze(1))
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
-    padding = _canonical_mask(
-        key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
+    count = batch * num_heads
+    padding, mask, only_causal = _masks(
+        key_padding_mask, attn_mask, query.dtype, is_causal, need_weights
     )
-    if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
-            "method `generate_square_subsequent_mask` to create this mask."
-        )
-    only_causal = is_causal and padding is None and not need_weights
-    mask = None if only_causal else attn_mask
-    mask = _canonical_mask(mask, "attn_mask", None, "", query.dtype, False)
     size = _head_size(width, embed_dim_to_check, num_heads)
-    if use_separate_proj_weight:
-        _require(
-            key.shape[:2] == value.shape[:2],
-            f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}",
-        )
-    else:
-        _require(
-            key.shape == value.shape,
-            f"key shape {key.shape} does not match value shape {value.shape}",
-        )
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
     q, k, v = _projected(query, key, value, in_proj_weight, separate, in_proj_bias)
-    mask = _fitted(mask, length, key.shape[0], batch * num_heads)
+    mask = _fitted(mask, length, key.shape[0], count)
     if bias_k is not None or bias_v is not None:
         _check_biases(bias_k, bias_v, static_k, static_v)
         k, v = (
@@ -272,7 +278,6 @@ def multi_head_attention_forward(
             for x, b in ((k, bias_k), (v, bias_v))
         )
         mask, padding = _one_more(mask), _one_more(padding)
-    count = batch * num_heads
     q = _heads(q, None, count, size, "q")
     k = _heads(k, static_k, count, size, "static_k")
     v = _heads(v, static_v, count, size, "static_v")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.kernels.chain import in_time
 from toytorch.kernels.tiled_product import LEAST

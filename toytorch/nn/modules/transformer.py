@@ -333,24 +333,16 @@ class Transformer(Module):
             d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
             norm_first, bias,
         )  # fmt: skip
-        self.encoder = (
-            custom_encoder
-            if custom_encoder is not None
-            else TransformerEncoder(
-                TransformerEncoderLayer(*options, **make),
-                num_encoder_layers,
-                LayerNorm(d_model, layer_norm_eps, bias=bias, **make),
-            )
-        )
-        self.decoder = (
-            custom_decoder
-            if custom_decoder is not None
-            else TransformerDecoder(
-                TransformerDecoderLayer(*options, **make),
-                num_decoder_layers,
-                LayerNorm(d_model, layer_norm_eps, bias=bias, **make),
-            )
-        )
+
+        def stack(kind: Any, layer: Any, count: int) -> Any:
+            norm = LayerNorm(d_model, layer_norm_eps, bias=bias, **make)
+            return kind(layer(*options, **make), count, norm)
+
+        if custom_encoder is None:
+            custom_encoder = stack(TransformerEncoder, TransformerEncoderLayer, num_encoder_layers)
+        if custom_decoder is None:
+            custom_decoder = stack(TransformerDecoder, TransformerDecoderLayer, num_decoder_layers)
+        self.encoder, self.decoder = custom_encoder, custom_decoder
         self._reset_parameters()
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 

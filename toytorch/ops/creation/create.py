@@ -439,6 +439,59 @@ def full(
     return put_out(made, out, names, dtype=dtype, aten="full")
 
 
+def made_like(
+    fill: str,
+    input: Tensor,
+    dtype: DType | None,
+    layout: Layout | None,
+    device: Device,
+    requires_grad: builtins.bool,
+    memory_format: MemoryFormat | None,
+) -> Tensor:
+    """A tensor like another one, whatever its layout and what is asked for."""
+    if input._batches is not None:
+        how = dtype, layout, device, requires_grad, memory_format
+        made = of_each(input, lambda whole, size: made_like(fill, whole, *how))
+        if made is not None:
+            return made
+    wanted = input.layout if layout is None else layout
+    if wanted is not strided and memory_format is not None:
+        raise RuntimeError("memory format option is only supported by strided tensors")
+    if wanted is sparse_coo and input.layout is strided and fill == "empty":
+        raise NotImplementedError(sparse.unsupported("empty_strided", "SparseCPU"))
+    if input._compressed:
+        if wanted is not input.layout:
+            raise RuntimeError(
+                "empty_like with different sparse layout is not supported (self is "
+                f"{layout_name(input.layout)} but you requested {layout_name(wanted)})"
+            )
+        return like_compressed(input, fill, dtype, device, requires_grad)
+    if wanted is not strided:
+        refuse_fill(fill)
+        kind, where = dtype or input.dtype, input.device if device is None else device
+        dims = input._array.sparse_dim if input.is_sparse else None
+        return without_entries(fill, input.shape, kind, where, requires_grad, dims, wanted)
+    kind, source = _kind(dtype or input.dtype), input._array
+    same = device is None or device_class(device).type == input.device.type
+    if (
+        same
+        and (source.__class__ is np.ndarray or input.is_meta)
+        and (memory_format is None or memory_format.name == "preserve_format")
+    ):
+        array = getattr(place(input.device)[0], fill + "_like")(
+            source, dtype=kind, subok=False, order=copy_order(source)
+        )
+        array = kept(array, source) if source.__class__ is np.ndarray else array
+        made = wrap(settled(array, fill))
+        return asking(made) if requires_grad else made
+    made = finish(
+        lambda xp: settled(getattr(xp, fill)(source.shape, kind), fill),
+        device or input.device,
+        requires_grad,
+    )
+    return in_format(made, memory_format)
+
+
 def _like(name: str, fill: str) -> Any:
     def function(
         input: Tensor,
@@ -467,49 +520,7 @@ def _like(name: str, fill: str) -> Any:
                 array = kept(array, source)
             made = wrap(settled(array, fill) if fill == "empty" else array, kind)
             return asking(made) if requires_grad else made
-        if input._batches is not None:
-            words: dict[str, Any] = {"dtype": dtype, "layout": layout, "device": device}
-            words |= {"requires_grad": requires_grad, "memory_format": memory_format}
-            made = of_each(input, lambda whole, size: function(whole, **words))
-            if made is not None:
-                return made
-        wanted = input.layout if layout is None else layout
-        if wanted is not strided and memory_format is not None:
-            raise RuntimeError("memory format option is only supported by strided tensors")
-        if wanted is sparse_coo and input.layout is strided and fill == "empty":
-            raise NotImplementedError(sparse.unsupported("empty_strided", "SparseCPU"))
-        if input._compressed:
-            if wanted is not input.layout:
-                raise RuntimeError(
-                    "empty_like with different sparse layout is not supported (self is "
-                    f"{layout_name(input.layout)} but you requested {layout_name(wanted)})"
-                )
-            return like_compressed(input, fill, dtype, device, requires_grad)
-        if wanted is not strided:
-            refuse_fill(fill)
-            kind, where = dtype or input.dtype, input.device if device is None else device
-            dims = input._array.sparse_dim if input.is_sparse else None
-            return without_entries(fill, input.shape, kind, where, requires_grad, dims, wanted)
-        kind = _kind(dtype or input.dtype)
-        same = device is None or device_class(device).type == input.device.type
-        if (
-            same
-            and (input._array.__class__ is np.ndarray or input.is_meta)
-            and (memory_format is None or memory_format.name == "preserve_format")
-        ):
-            source = input._array
-            array = getattr(place(input.device)[0], fill + "_like")(
-                source, dtype=kind, subok=False, order=copy_order(source)
-            )
-            array = kept(array, source) if source.__class__ is np.ndarray else array
-            made = wrap(settled(array, fill))
-            return asking(made) if requires_grad else made
-        made = finish(
-            lambda xp: settled(getattr(xp, fill)(input._array.shape, kind), fill),
-            device or input.device,
-            requires_grad,
-        )
-        return in_format(made, memory_format)
+        return made_like(fill, input, dtype, layout, device, requires_grad, memory_format)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{fill}` in the shape, type and place of another tensor."

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import RandomSource, attempt
+from toytorch.backends.base import RandomSource
+from toytorch.backends.generic import attempt
 from toytorch.core.random import Generator, generator_of
 from toytorch.core.record import underive
 from toytorch.core.tensor import Tensor, wrap

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.core import write
 from toytorch.core.memory_order import placed
 from toytorch.core.op import Op

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import some
+from toytorch.backends.generic import some
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
@@ -339,6 +339,24 @@ sign = pointwise(
     doc="-1, 0 or 1.",
     out_type="found",
 )
+
+# -- integers -------------------------------------------------------------------------------------
+
+gcd = pointwise(
+    "gcd(Tensor self, Tensor other) -> Tensor",
+    formula="gcd(self, other)",
+    checks=numbers("gcd_cpu", lowest=1, highest=1),
+    doc="The greatest common divisor.",
+    out_history="none",
+)
+lcm = pointwise(
+    "lcm(Tensor self, Tensor other) -> Tensor",
+    formula="lcm(self, other)",
+    checks=numbers("lcm_cpu", lowest=1, highest=1),
+    doc="The least common multiple.",
+    out_history="none",
+)
+
 
 # -- complex numbers ------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import every
+from toytorch.backends.generic import every
 from toytorch.core.arguments import is_number
 from toytorch.core.op import Op
 from toytorch.facts import dtype as types

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting, flattened, inside, reduced, some, span
+from toytorch.backends.generic import attempt, counting, flattened, inside, reduced, some, span
 from toytorch.core.memory_order import copied, in_rows
 from toytorch.core.op import Op
 from toytorch.core.scalars import as_element

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base, no_elements
+from toytorch.backends import generic, no_elements
 from toytorch.backends.no_elements import with_strides
 from toytorch.core.memory_order import copied, loop_strides, order_of, repeated, with_layout
 from toytorch.core.op import Op
@@ -28,7 +28,7 @@ def add_at(
     xp: ArrayModule, target: Array, places: Array | tuple[Array | slice, ...], values: Array
 ) -> None:
     """target[places] += values, counting every place as often as it comes."""
-    base.at(xp, "add", target, places, values)
+    generic.at(xp, "add", target, places, values)
 
 
 # -- x[...] ---------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def _check_bounds(a: Array, indices: Sequence[Array | None]) -> Sequence[Array |
     picked = [(n, i) for n, i in zip(a.shape, indices) if i is not None]
     for k, (n, i) in enumerate(picked):  # as PyTorch counts: the dimensions that are indexed
         if i.size and i.dtype.kind in "iu":
-            low, high = base.span(i)
+            low, high = generic.span(i)
             if low < -n or high >= n:
                 bad = low if low < -n else high
                 raise IndexError(f"index {bad} is out of bounds for dimension {k} with size {n}")
@@ -98,7 +98,7 @@ def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
             pass  # which is said in PyTorch's words below
     if not few:  # else NumPy asks
         arrays = list(_check_bounds(a, arrays))
-    if base.worthwhile(a, MANY):
+    if generic.worthwhile(a, MANY):
         made = _slices(xp, a, arrays)
         if made is not None:
             return made
@@ -135,7 +135,7 @@ def _slices(xp: ArrayModule, a: Array, arrays: Sequence[Array | None]) -> Any:
         flat = xp.asarray(flat)
     if int(flat.min()) < 0:
         flat = xp.where(flat < 0, flat + a.shape[d], flat)
-    made = base.attempt(xp, "select", a, d, flat)
+    made = generic.attempt(xp, "select", a, d, flat)
     shape = *a.shape[:d], *i.shape, *a.shape[d + 1 :]
     return a.take(flat, d).reshape(shape) if made is None else made.reshape(shape)
 
@@ -246,7 +246,7 @@ def _added_slices(
     rows, flat = values.reshape(*target.shape[:d], i.size, *target.shape[d + 1 :]), i.reshape(-1)
     if flat.__class__ is not target.__class__:  # as above
         flat = xp.asarray(flat)
-    return base.attempt(xp, "add_slices", target, d, flat, rows) is not None
+    return generic.attempt(xp, "add_slices", target, d, flat, rows) is not None
 
 
 def _need_same_type(a: Array, values: Array) -> None:
@@ -385,7 +385,7 @@ def _masked_select(xp: ArrayModule, a: Array, mask: Array) -> Any:
     if a.shape != mask.shape:
         shape = broadcast_pair(a.shape, mask.shape)
         a, mask = xp.broadcast_to(a, shape), xp.broadcast_to(mask, shape)
-    made = base.attempt(xp, "picked", a, mask)
+    made = generic.attempt(xp, "picked", a, mask)
     return a[mask] if made is None else made
 
 
@@ -456,7 +456,7 @@ def _nonzero(xp: ArrayModule, a: Array) -> Any:
     if a.ndim == 0:
         made = xp.zeros((int(bool(a)), 0), np.int64)
         return with_layout(made, (8, 8 * len(made))) if a.__class__ is np.ndarray else made
-    found = base.attempt(xp, "nonzero", a if a.dtype == np.bool_ else a != 0)
+    found = generic.attempt(xp, "nonzero", a if a.dtype == np.bool_ else a != 0)
     if found is None and a.__class__ is np.ndarray:
         places = np.array(a.nonzero(), np.int64).T
         if not len(places):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import generic
 from toytorch.core.memory_order import in_rows
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
@@ -40,7 +40,7 @@ def reduce_at(
         add_at(xp, flat, at, values)
     else:
         name = {"prod": "multiply", "amax": "maximum", "amin": "minimum"}[how]
-        base.at(xp, name, flat, at, values)
+        generic.at(xp, name, flat, at, values)
     if how == "mean":
         counts = xp.bincount(at, minlength=flat.size)[touched] + include
         sums = flat[touched]
@@ -62,7 +62,7 @@ def reduced_by_kernel(
         return None
 
     def meet(kind: str, target: Array, values: Array) -> Any:
-        return base.attempt(xp, "combine", kind, target, d, i, values)
+        return generic.attempt(xp, "combine", kind, target, d, i, values)
 
     result = in_rows(a)
     neutral = None if include else np.full(i.shape, _neutral(how, a.dtype), a.dtype)

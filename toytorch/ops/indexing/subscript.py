@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.scalars import as_filling
@@ -485,6 +485,19 @@ def recorded_write(x: Tensor, index: Any, value: Any) -> bool:
     return True
 
 
+def number_for(x: Tensor, value: Any) -> Tensor:
+    """A number as a tensor of the type and the device of the one that it is written to."""
+    if not isinstance(value, (bool, int, float, complex, np.integer)):
+        name = type(value).__name__
+        name = f"numpy.{name}" if isinstance(value, (np.ndarray, np.generic)) else name
+        raise TypeError(f"can't assign a {name} to a torch.{x.dtype.legacy}Tensor")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    element = as_filling(np, value, x._dtype.numpy)
+    plain = state.fast_path is None and x._array.__class__ is np.ndarray
+    return wrap(element, x._dtype) if plain else make_tensor(element, device=x.device)
+
+
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """x[index] = value, with the value cast and broadcast."""
     if quick_write(x, index, value) or recorded_write(x, index, value):
@@ -502,17 +515,9 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         gathering.index_put.written(x, numbered, value, False)
         return
     if not isinstance(value, Tensor):  # PyTorch looks at a number before it looks at the index
-        if not isinstance(value, (bool, int, float, complex, np.integer)):
-            name = type(value).__name__
-            name = f"numpy.{name}" if isinstance(value, (np.ndarray, np.generic)) else name
-            raise TypeError(f"can't assign a {name} to a torch.{x.dtype.legacy}Tensor")
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise ValueError("Overflow when unpacking long long")
-        element = as_filling(np, value, x._dtype.numpy)
-        plain = state.fast_path is None and x._array.__class__ is np.ndarray
-        value = wrap(element, x._dtype) if plain else make_tensor(element, device=x.device)
+        value = number_for(x, value)
     parts = numbered or [as_index(p) for p in as_tuple(index)]
-    if index is True and isinstance(value, Tensor):
+    if index is True:
         value = value.view(stripped(value.shape)) if value.ndim > x.ndim + 1 else value
         copy_to(unsqueeze.function(x, 0), value)
         return
@@ -524,9 +529,9 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     try:
         target, tensors = apply_views(x, parts) if numbered is None else (x, numbered)
     except IndexError as error:
-        if x._requires_grad and "shape of the mask" in str(error):
-            writing.check(x, True)  # PyTorch looks at masks when it writes
-        if isinstance(value, Tensor) and "shape of the mask" in str(error):
+        if "shape of the mask" in str(error):  # PyTorch looks at masks when it writes
+            if x._requires_grad:
+                writing.check(x, True)
             writing.refuse_any_shared(x, (value,))
         raise
     if (
@@ -541,27 +546,31 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     elif value.device != x.device and value.ndim == 0:
         value = value.to(x.device)
     if any(t is not None for t in tensors):
-        given = {t._dtype for t in parts if isinstance(t, Tensor)}
-        masks = bool(given) and given <= {types.bool, types.uint8}
-        if given == {types.uint8} and value.numel() == 1:
-            first, *others = (t for t in parts if isinstance(t, Tensor))
-            if not others:  # PyTorch calls masked_fill, which takes no bytes
-                gathering.need_mask("masked_fill_", first._array)
-        if (
-            masks
-            and value.numel() == 1
-            and (value is x or writing.one_memory(value._storage, x._storage))
-        ):
-            value = value.clone()  # as masked_fill would read it
-        if value.ndim and value.shape[0] == 1:
-            named = [t.ndim for t in tensors if t is not None]
-            # One element beside a dimension of elements that a mask chose may be several another
-            # time, when a compiled function is run.
-            if value.ndim > 1 or not (target.ndim - len(named) + max(named)):
-                value = value.view(stripped(value.shape))
-        target.index_put_(tensors, value)
+        target.index_put_(tensors, chosen_value(x, target, tensors, parts, value))
         return
     copy_to(target, value)
+
+
+def chosen_value(
+    x: Tensor, target: Any, tensors: list[Any], parts: list[Any], value: Tensor
+) -> Tensor:
+    """The value as `index_put_` takes it for elements that tensors choose; refuses masks of bytes
+    where PyTorch calls masked_fill."""
+    given = [t for t in parts if isinstance(t, Tensor)]
+    kinds = {t._dtype for t in given}
+    if value.numel() == 1:
+        if kinds == {types.uint8} and len(given) == 1:  # PyTorch's masked_fill takes no bytes
+            gathering.need_mask("masked_fill_", given[0]._array)
+        masks = bool(kinds) and kinds <= {types.bool, types.uint8}
+        if masks and (value is x or writing.one_memory(value._storage, x._storage)):
+            value = value.clone()  # as masked_fill would read it
+    if value.ndim and value.shape[0] == 1:
+        named = [t.ndim for t in tensors if t is not None]
+        # One element beside a dimension of elements that a mask chose may be several another
+        # time, when a compiled function is run.
+        if value.ndim > 1 or not (target.ndim - len(named) + max(named)):
+            return value.view(stripped(value.shape))
+    return value
 
 
 def one_mask(parts: list[Any]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.core.tensor import Tensor, beside, wrap_result
 from toytorch.facts import state
 from toytorch.facts.hints import Array, ArrayModule

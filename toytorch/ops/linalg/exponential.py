@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import generic
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
@@ -58,7 +58,7 @@ def _pade(xp: ArrayModule, a: Array, order: int) -> Any:
             power = power @ a2
             u, v = u + b[k + 1] * power, v + b[k] * power
     u, v = a @ (u + b[1] * eye), v + b[0] * eye
-    return base.solve(xp, v - u, v + u)
+    return generic.solve(xp, v - u, v + u)
 
 
 def _matrix_exp(xp: ArrayModule, a: Array) -> Any:

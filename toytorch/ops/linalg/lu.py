@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import generic
 from toytorch.core.memory_order import columns
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
@@ -31,7 +31,7 @@ FEW = 64  # matrices whose exchanges are sooner done one by one than for all at 
 
 def lu_kernel(xp: ArrayModule, a: Array, pivot: bool = True) -> tuple[Any, Any, Any]:
     """(L and U in one matrix, the row each step exchanged with, the first zero of U's diagonal)."""
-    made = base.attempt(xp, "lu", a) if pivot else None
+    made = generic.attempt(xp, "lu", a) if pivot else None
     if made is not None:
         return made
     m, n = a.shape[-2:]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted

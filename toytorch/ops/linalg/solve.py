@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import generic
 from toytorch.core.memory_order import columns, row_major
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
@@ -37,7 +37,7 @@ def _system(xp: ArrayModule, a: Array, b: Array) -> tuple[Any, Any]:
     batch = broadcast_pair(a.shape[:-2], b.shape[:-2])
     info = xp.zeros(a.shape[:-2], np.int32)
     try:
-        return base.solve(xp, a, b), info
+        return generic.solve(xp, a, b), info
     except xp.linalg.LinAlgError:
         lu, pivots, info = lu_kernel(xp, a)
         info = _at_least_one(xp, lu, info)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toytorch.backends import base
+from toytorch.backends import generic
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import refuse_grad
@@ -34,7 +34,7 @@ def triangular(xp: ArrayModule, a: Array, b: Array, upper: bool, unit: bool = Fa
     """X of AX = B for the upper or lower triangle of A; `unit` takes its diagonal as ones."""
     if not (unit or xp.diagonal(a, 0, -2, -1).all()):
         return substitute(xp, a, b, upper)
-    made = base.attempt(xp, "triangular", a, b, upper, unit)
+    made = generic.attempt(xp, "triangular", a, b, upper, unit)
     if made is None and not b.size and b.shape[:-2] == a.shape[:-2]:
         made = xp.zeros(b.shape, b.dtype)
     if made is not None:
@@ -52,7 +52,7 @@ def triangular(xp: ArrayModule, a: Array, b: Array, upper: bool, unit: bool = Fa
     if unit:
         t = t + xp.eye(n, dtype=a.dtype)
     try:
-        return base.solve(xp, t, b)
+        return generic.solve(xp, t, b)
     except xp.linalg.LinAlgError:
         return substitute(xp, t, b, upper)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, of_array
+from toytorch.backends.base import of_array
 from toytorch.backends.cuda import attention_ways
+from toytorch.backends.generic import attempt
 from toytorch.backends.sparse import TABLES
 from toytorch.core.memory_order import kept
 from toytorch.core.tensor import Tensor, beside

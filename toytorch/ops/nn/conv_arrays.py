@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.core.memory_order import has_channels_last
 from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.kernels.copy import in_rows

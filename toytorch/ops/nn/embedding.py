@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
-from toytorch.backends.base import attempt
+from toytorch.backends import base, generic
+from toytorch.backends.generic import attempt
 from toytorch.core import inplace as writing
 from toytorch.core.op import Op
 from toytorch.core.record import underive
@@ -47,7 +47,7 @@ def _embedding(
         return made
     if indices.size and not len(weight):
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    if indices.size and not base.inside(indices, len(weight)):
+    if indices.size and not generic.inside(indices, len(weight)):
         raise IndexError("index out of range in self")
     made = attempt(xp, "take_rows", weight, indices)
     return weight.take(indices, 0) if made is None else made
@@ -63,7 +63,7 @@ def sum_rows(xp: ArrayModule, rows: Array, numbers: Array, count: int) -> Any:
         return found
     made = xp.zeros((count, rows.shape[1]), rows.dtype)
     if rows.size <= FEW:
-        base.at(xp, "add", made, numbers, rows)
+        generic.at(xp, "add", made, numbers, rows)
         return made
     order = xp.argsort(numbers, kind="stable")
     numbers = numbers[order]
@@ -72,7 +72,7 @@ def sum_rows(xp: ArrayModule, rows: Array, numbers: Array, count: int) -> Any:
     if sums is not None:
         made[numbers[starts]] = sums
     else:
-        base.at(xp, "add", made, numbers, rows[order])
+        generic.at(xp, "add", made, numbers, rows[order])
     return made
 
 
@@ -223,7 +223,7 @@ def _check_bags(
     _indices("embedding_bag", indices._array)
     _indices("embedding_bag", offsets._array, "argument #1 'offsets'")
     array, rows = indices._array, weight.shape[0]
-    if array.size and not indices.is_meta and not base.inside(array, rows):
+    if array.size and not indices.is_meta and not generic.inside(array, rows):
         bad = next(int(i) for i in array.reshape(-1) if not 0 <= int(i) < rows)
         raise RuntimeError(
             f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {bad}"
@@ -319,7 +319,7 @@ def _bags(
     firsts = xp.zeros(made.shape if mode == MAXIMUM else 0, np.int64)
     if not len(rows):
         return made, firsts
-    if mode != MAXIMUM and base.attempt(xp, "add_slices", made, 0, which, rows):
+    if mode != MAXIMUM and generic.attempt(xp, "add_slices", made, 0, which, rows):
         if mode == MEAN:
             made /= xp.maximum(sizes, 1).astype(made.dtype)[:, None]
         return made, firsts
@@ -327,13 +327,13 @@ def _bags(
     begins[1:] = which[1:] != which[:-1]
     starts = xp.flatnonzero(begins)  # of bags that are not empty
     full = which[starts]
-    joined = base.reduceat(xp, "maximum" if mode == MAXIMUM else "add", rows, starts)
+    joined = generic.reduceat(xp, "maximum" if mode == MAXIMUM else "add", rows, starts)
     if mode == MEAN:
         joined /= sizes[full].astype(joined.dtype)[:, None]
     made[full] = joined
     if mode == MAXIMUM:
         place = xp.where(rows == made[which], xp.arange(len(rows))[:, None], len(rows) - 1)
-        firsts[full] = base.reduceat(xp, "minimum", place, starts)
+        firsts[full] = generic.reduceat(xp, "minimum", place, starts)
     return made, firsts
 
 

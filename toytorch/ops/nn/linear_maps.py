@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from toytorch.backends import base
-from toytorch.backends.base import attempt
+from toytorch.backends import generic
+from toytorch.backends.generic import attempt
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state
@@ -105,7 +105,7 @@ def apply_transposed(xp: ArrayModule, g: Any, axis: int, m: Map) -> Any:
         if sums is not None:
             made[(*where, inputs[starts])] = sums
         else:
-            base.at(xp, "add", made, (*where, xp.asarray(inputs)), parts)
+            generic.at(xp, "add", made, (*where, xp.asarray(inputs)), parts)
     return made
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, reduced, worthwhile
+from toytorch.backends.generic import attempt, reduced, worthwhile
 from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
 from toytorch.core.record import refuse_gradients

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
-from toytorch.backends.base import attempt
+from toytorch.backends import base, generic
+from toytorch.backends.generic import attempt
 from toytorch.core.op import Op
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule
@@ -205,7 +205,7 @@ def _ctc_backward(
     index, share = xp.ascontiguousarray(xp.broadcast_to(texts, through.shape)), xp.zeros_like(logs)
     if not attempt(xp, "scatter", share, 2, index, through, True):
         rows = xp.arange(len(logs))[:, None, None], xp.arange(len(texts))[:, None]
-        base.at(xp, "add", share, (*rows, index), through)
+        generic.at(xp, "add", share, (*rows, index), through)
     inside = (xp.arange(len(logs))[:, None] < steps)[:, :, None]
     grad = np.where(inside, np.exp(logs) - share, 0).astype(logs.dtype, copy=False)
     bad = ~np.isfinite(loss)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base
-from toytorch.backends.base import attempt, reduced
+from toytorch.backends.generic import attempt, reduced
 from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, beside, wrap

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
-from toytorch.backends.base import attempt
+from toytorch.backends import base, generic
+from toytorch.backends.generic import attempt
 from toytorch.core.memory_order import has_channels_last
 from toytorch.core.op import Op
 from toytorch.core.record import refuse_gradients
@@ -398,7 +398,7 @@ def normalize_batch(
     half = input.dtype.itemsize == 2 and input.dtype.is_floating_point
     alike = training and all(v is None or v.dtype is input.dtype for v in given)
     xp = base.of_array(input._array).xp
-    if half and not (alike and base.offers(xp, "halves batch_norm") and not state.local.modes):
+    if half and not (alike and generic.offers(xp, "halves batch_norm") and not state.local.modes):
         return normalize_half_batch(input, given, training, momentum, eps)
     return tuple(native_batch_norm.function(input, *given, training, momentum, eps))
 

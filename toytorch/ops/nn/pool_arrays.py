@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.ops.nn.linear_maps import Map
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.core.memory_order import has_channels_last
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, reduced, worthwhile
+from toytorch.backends.generic import attempt, reduced, worthwhile
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule, DType, Ints

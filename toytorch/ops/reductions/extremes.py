@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, counting, reduced, taken
+from toytorch.backends.generic import attempt, counting, reduced, taken
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel

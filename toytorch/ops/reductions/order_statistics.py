@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import accumulate, attempt, taken
+from toytorch.backends.generic import accumulate, attempt, taken
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted
 from toytorch.facts.composed import cast_to

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.backends.base import attempt, reduced, some, worthwhile
+from toytorch.backends.generic import attempt, reduced, some, worthwhile
 from toytorch.backends.sparse import SparseArray
 from toytorch.core.tensor import Tensor
 from toytorch.facts import state

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.core.inplace import refuse_arguments
 from toytorch.core.memory_order import walk
 from toytorch.core.scalars import NUMBERS

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt, every, some, taken
+from toytorch.backends.generic import attempt, every, some, taken
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.dtype import no_kernel

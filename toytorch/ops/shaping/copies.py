@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import base, generic
 from toytorch.core.formulas import filled_tensor
 from toytorch.core.memory_order import copied, dense_strides, in_rows, kept, with_layout
 from toytorch.core.scalars import as_filling
@@ -38,7 +38,7 @@ def _clone(xp: ArrayModule, a: Array, memory_format: MemoryFormat | None) -> Any
             order = [0, *range(2, rank), 1]
             return with_layout(a.copy(), dense_strides(a.shape, order, a.itemsize))
         return xp.moveaxis(in_rows(xp.moveaxis(a, 1, -1)), -1, 1)
-    made = base.attempt(xp, "copy", a)
+    made = generic.attempt(xp, "copy", a)
     if made is not None:
         return made
     made = copied(a)
@@ -80,7 +80,7 @@ def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
     if dtype.name == "float8_e4m3fn" and a.dtype != dtype.numpy:  # has no infinity, and saturates
         a = xp.clip(a, -448, 448)
     if a.size >= MANY:
-        made = base.attempt(xp, "cast", a, np.dtype(dtype.numpy))
+        made = generic.attempt(xp, "cast", a, np.dtype(dtype.numpy))
         if made is not None:
             return made
     if a.dtype.kind == "f" and dtype.rank == 1 and dtype.name == "uint8":

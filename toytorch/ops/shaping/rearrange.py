@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends import base
+from toytorch.backends import generic
 from toytorch.core.memory_order import assign, has_channels_last, in_format, kept, row_major
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
@@ -52,7 +52,7 @@ def alike(arrays: Sequence[Array], d: int | None = None) -> bool:
 def _joined(xp: ArrayModule, arrays: Sequence[Array], d: int) -> Any:
     """Arrays of one type along a dimension."""
     several = arrays[0].size * len(arrays) >= MANY // 4
-    made = base.attempt(xp, "joined", arrays, d) if several else None
+    made = generic.attempt(xp, "joined", arrays, d) if several else None
     return xp.concatenate(arrays, d) if made is None else made
 
 
@@ -283,7 +283,7 @@ roll = in_own_type(
 
 def interleaved(xp: ArrayModule, a: Array, times: Array | int, d: int) -> Any:
     """Every element along a dimension repeated as often as all others, or as it says for each."""
-    made = base.attempt(xp, "interleaved", a, times, d) if np.size(times) == 1 else None
+    made = generic.attempt(xp, "interleaved", a, times, d) if np.size(times) == 1 else None
     return xp.repeat(a, times, d) if made is None else made
 
 
@@ -339,7 +339,7 @@ def _triangle(name: str, lower: bool) -> Op:
     def kernel(xp: ArrayModule, a: Array, diagonal: int) -> Any:
         if a.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        made = base.attempt(xp, "triangle", a, lower, diagonal) if a.size >= MANY else None
+        made = generic.attempt(xp, "triangle", a, lower, diagonal) if a.size >= MANY else None
         if a.__class__ is np.ndarray and made is None:
             rows, columns = a.shape[-2:]
             return np.where(inside(lower, rows, columns, diagonal), a, np.zeros((), a.dtype))

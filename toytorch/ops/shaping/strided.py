@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from toytorch.backends import base, no_elements
+from toytorch.backends import base, generic, no_elements
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
@@ -136,7 +136,7 @@ def _scatter_strided(
     memory = base.of_array(places).flat(places)
     memory[...] = xp.arange(memory.size)
     total = xp.zeros(memory.size, g.dtype)
-    base.at(xp, "add", total, part.reshape(-1), g.reshape(-1))
+    generic.at(xp, "add", total, part.reshape(-1), g.reshape(-1))
     counts = xp.bincount(places.reshape(-1), minlength=memory.size)
     if (counts > 1).any():
         total /= xp.maximum(counts, 1).astype(total.real.dtype)

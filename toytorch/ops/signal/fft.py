@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.core.memory_order import copied, dense_strides, with_layout
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.base import attempt
+from toytorch.backends.generic import attempt
 from toytorch.backends.sparse import SparseArray, positions, sum_runs, unsupported, xp_of
 from toytorch.core.op import Op, registry
 from toytorch.facts.dtype import from_numpy_dtype
