@@ -130,3 +130,12 @@ def test_functions_of_users_in_scripts() -> None:
 
 def scaled(x: tt.Tensor, by: int = 1, plus: float = 2.0) -> tt.Tensor:
     return x * by + plus
+
+
+def test_weights_given_to_a_recurrent_layer_in_place_of_its_parameters() -> None:
+    def said(t: Any) -> Any:
+        layer = t.nn.GRU(2, 3)
+        layer._flat_weights = [w.detach() * 0 for w in layer._flat_weights]
+        return layer(t.ones(1, 1, 2))[0].tolist(), [*layer.state_dict()]
+
+    assert said(tt) == said(torch)
