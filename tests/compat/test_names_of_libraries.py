@@ -139,3 +139,9 @@ def test_weights_given_to_a_recurrent_layer_in_place_of_its_parameters() -> None
         return layer(t.ones(1, 1, 2))[0].tolist(), [*layer.state_dict()]
 
     assert said(tt) == said(torch)
+
+
+def test_the_class_of_all_tensors_as_a_type_is_the_default_type() -> None:
+    for t in SIDES:
+        kinds = [str(t.ones(2).bool().type(kind).dtype) for kind in (t.Tensor, "torch.Tensor")]
+        assert kinds == ["torch.float32"] * 2
