@@ -18,6 +18,7 @@ CALLS = [
 
     "torch._C._nn._parse_to('cpu', torch.float64)",
     "torch._C._nn._parse_to(torch.float64, True)[:3]", "torch._C._nn._parse_to(dtype=torch.int8)[:3]",
+    "torch._jit_internal._copy_to_script_wrapper(lambda: 3)()",
     "torch._jit_internal.is_optional(__import__('typing').Optional[int])",
     "torch._C._get_graph_executor_optimize()", "torch._vmap_internals._vmap(torch.sin)(torch.zeros(2)).tolist()",
 ]  # fmt: skip
