@@ -145,3 +145,19 @@ def test_the_class_of_all_tensors_as_a_type_is_the_default_type() -> None:
     for t in SIDES:
         kinds = [str(t.ones(2).bool().type(kind).dtype) for kind in (t.Tensor, "torch.Tensor")]
         assert kinds == ["torch.float32"] * 2
+
+
+def test_an_expanded_distribution_that_hands_its_checks_to_its_base() -> None:
+    def said(t: Any) -> Any:
+        class Handing(t.distributions.Independent):  # type: ignore[misc, name-defined]  # PyTorch's base or ours
+            _validate_args = property(
+                lambda self: self.base_dist._validate_args,
+                lambda self, value: setattr(self.base_dist, "_validate_args", value),
+            )
+
+        base = t.distributions.Normal(t.zeros(2, 3), 1.0)
+        new = Handing(base, 1).expand(t.Size([4, 2]))
+        index = t.nn.ModuleList([t.nn.ReLU()])._get_abs_string_index(-1)
+        return new.batch_shape, new.event_shape, new._validate_args, index
+
+    assert said(tt) == said(torch)
