@@ -102,3 +102,12 @@ def test_symbolic_functions_of_plain_numbers() -> None:
     for call in calls:
         want, got = call(torch), call(tt)
         assert got == want and type(got) is type(want)
+
+
+def test_sizes_are_containers() -> None:
+    for t in (torch, tt):
+        p = importlib.import_module(f"{t.__name__}.utils._pytree")
+        tree = {"a": t.Size([1, 2])}
+        assert p.tree_leaves(tree) == [1, 2] and p.tree_map(lambda x: x + 1, tree) == {"a": (2, 3)}
+        assert p.tree_map(str, tree) == {"a": ("1", "2")}
+        assert [p.keystr(k) for k, _ in p.tree_leaves_with_path(tree)] == ["['a'][0]", "['a'][1]"]
