@@ -110,9 +110,10 @@ BUILT_IN: dict[
 }
 
 
-def as_sizes(values: Sequence[Any]) -> tuple[Any, ...]:
+def as_sizes(values: Iterable[Any]) -> tuple[Any, ...]:
     """Sizes; a tuple, if something else was made of one of them."""
-    return Size(values) if all(type(v) is int for v in values) else tuple(values)
+    made = tuple(values)
+    return Size(made) if all(type(v) is int for v in made) else made
 
 
 SUPPORTED_NODES = dict(BUILT_IN)  # and classes that programs registered
