@@ -161,3 +161,22 @@ def test_an_expanded_distribution_that_hands_its_checks_to_its_base() -> None:
         return new.batch_shape, new.event_shape, new._validate_args, index
 
     assert said(tt) == said(torch)
+
+
+def test_modules_of_devices_and_hooks_of_parameters() -> None:
+    def said(t: Any) -> Any:
+        utils, seen = part(t, "_utils"), []
+        with pytest.raises(RuntimeError) as error:
+            utils._get_device_module("nothing")
+        handle = t.nn.modules.module.register_module_parameter_registration_hook(
+            lambda module, name, p: seen.append(name)
+        )
+        for hook in part(t, "nn.modules.module")._global_parameter_registration_hooks.values():
+            hook(None, "weight", None)
+        handle.remove()
+        return utils._get_device_module("cpu") is t.cpu, str(error.value), seen
+
+    assert said(tt) == said(torch)
+    assert part(tt, "_utils")._get_available_device_type() is (
+        "cuda" if tt.cuda.is_available() else None
+    )

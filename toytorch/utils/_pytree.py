@@ -29,6 +29,7 @@ from toytorch.facts.pytree import (
 from toytorch.facts.pytree import node_type as _get_node_type
 
 PyTree: TypeAlias = Any
+Context: TypeAlias = Any
 PyTreeSpec = TreeSpec
 Kinds: TypeAlias = type | tuple[type, ...] | UnionType
 IsLeaf: TypeAlias = Callable[[Any], bool] | None

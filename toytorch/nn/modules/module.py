@@ -33,7 +33,7 @@ from toytorch.nn.modules.hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from toytorch.nn.modules.registration import Tree
+from toytorch.nn.modules.registration import REGISTRATION, Tree
 from toytorch.nn.modules.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401 - libraries ask for it here
 from toytorch.nn.modules.state import Stateful
 from toytorch.nn.parameter import Parameter, is_lazy
@@ -47,6 +47,7 @@ HOOKS = (
     "_node_hooks",
 )
 ANYWHERE = tuple(EVERYWHERE.values())
+_global_parameter_registration_hooks = REGISTRATION["parameter"]  # which libraries call themselves
 
 
 REST = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None"
