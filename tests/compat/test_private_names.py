@@ -11,7 +11,8 @@ from tests.oracle import attempt, torch, tt
 CALLS = [
     "isinstance(torch.ones(1), torch._C.TensorBase)", "isinstance(1, torch._C.TensorBase)",
     "isinstance(torch.ones(1).untyped_storage(), torch._C.StorageBase)", "torch._C.TensorBase()",
-    "torch._C.StorageBase()", "torch._C._get_privateuse1_backend_name()", "torch._C._get_tracing_state()",
+    "torch._C.StorageBase()", "torch.StorageBase is torch._C.StorageBase",
+    "torch._C._get_privateuse1_backend_name()", "torch._C._get_tracing_state()",
     "torch._C._current_graph_task_id()", "torch._C._autograd._saved_tensors_hooks_is_enabled()",
     "torch._C.is_grad_enabled()",
     "torch._C.ListType(None)",
