@@ -184,6 +184,7 @@ LATER = {
         "_sobol_engine_scramble_".split(),
         "ops.creation.sobol",
     ),
+    "StorageBase": "_C",
     "is_storage": "compat._checks",
     **dict.fromkeys(("Event", "Stream"), "compat._streams"),
     "_assert_async": "compat._checks",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +35,23 @@ def render_call(fn: Any, args: Sequence[Any], kwargs: Kwargs) -> str:
     resolved = torch_function_name(fn)
     printed = [_rendered(a) for a in args] + [f"{k}={_rendered(v)}" for k, v in kwargs.items()]
     return f"{resolved or fn}({', '.join(printed)})"
+
+
+def _get_device_module(device_type: str) -> Any:
+    """`torch.cuda` of "cuda"."""
+    found = getattr(sys.modules[__package__], device_type, None)
+    if found is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as "
+            f"'torch.{device_type}'."
+        )
+    return found
+
+
+def _get_available_device_type() -> str | None:
+    """The kind of device there is besides the CPU."""
+    kinds = ("cuda", "mps", "xpu")
+    return next((k for k in kinds if _get_device_module(k).is_available()), None)
 
 
 def torch_function_name(fn: Any) -> str | None:

@@ -130,3 +130,53 @@ def test_functions_of_users_in_scripts() -> None:
 
 def scaled(x: tt.Tensor, by: int = 1, plus: float = 2.0) -> tt.Tensor:
     return x * by + plus
+
+
+def test_weights_given_to_a_recurrent_layer_in_place_of_its_parameters() -> None:
+    def said(t: Any) -> Any:
+        layer = t.nn.GRU(2, 3)
+        layer._flat_weights = [w.detach() * 0 for w in layer._flat_weights]
+        return layer(t.ones(1, 1, 2))[0].tolist(), [*layer.state_dict()]
+
+    assert said(tt) == said(torch)
+
+
+def test_the_class_of_all_tensors_as_a_type_is_the_default_type() -> None:
+    for t in SIDES:
+        kinds = [str(t.ones(2).bool().type(kind).dtype) for kind in (t.Tensor, "torch.Tensor")]
+        assert kinds == ["torch.float32"] * 2
+
+
+def test_an_expanded_distribution_that_hands_its_checks_to_its_base() -> None:
+    def said(t: Any) -> Any:
+        class Handing(t.distributions.Independent):  # type: ignore[misc, name-defined]  # PyTorch's base or ours
+            _validate_args = property(
+                lambda self: self.base_dist._validate_args,
+                lambda self, value: setattr(self.base_dist, "_validate_args", value),
+            )
+
+        base = t.distributions.Normal(t.zeros(2, 3), 1.0)
+        new = Handing(base, 1).expand(t.Size([4, 2]))
+        index = t.nn.ModuleList([t.nn.ReLU()])._get_abs_string_index(-1)
+        return new.batch_shape, new.event_shape, new._validate_args, index
+
+    assert said(tt) == said(torch)
+
+
+def test_modules_of_devices_and_hooks_of_parameters() -> None:
+    def said(t: Any) -> Any:
+        utils, seen = part(t, "_utils"), []
+        with pytest.raises(RuntimeError) as error:
+            utils._get_device_module("nothing")
+        handle = t.nn.modules.module.register_module_parameter_registration_hook(
+            lambda module, name, p: seen.append(name)
+        )
+        for hook in part(t, "nn.modules.module")._global_parameter_registration_hooks.values():
+            hook(None, "weight", None)
+        handle.remove()
+        return utils._get_device_module("cpu") is t.cpu, str(error.value), seen
+
+    assert said(tt) == said(torch)
+    assert part(tt, "_utils")._get_available_device_type() is (
+        "cuda" if tt.cuda.is_available() else None
+    )

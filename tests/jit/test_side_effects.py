@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,18 @@ def test_modules_with_effects(case: Callable[[], Counter]) -> None:
         seen = [run(torch.full((3,), 0.2 * i)) for i in range(6)]
         states.append((seen, module.calls, module.log, module.hidden, module.mean))
     torch.testing.assert_close(*states)
+
+
+def test_a_whole_graph_of_a_function_that_fills_a_cache() -> None:
+    cache: dict[int, float] = {}
+
+    @partial(torch.compile, fullgraph=True)
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return x + cache.setdefault(x.dim(), 2.0)
+
+    for x in (torch.ones(2), torch.ones(2), torch.ones(2, 2), torch.ones(2, 2)):
+        assert torch.equal(f(x), x + 2)
+    assert [g is not None for g in f.graphs.values()] == [True, True]
 
 
 def test_writing_to_arguments_happens_once() -> None:

@@ -212,6 +212,7 @@ STATE: dict[str, Any] = {
     "module list": lambda m: _module_list(m),
     "module list repr": lambda m: repr(m.nn.ModuleList([layer(m), layer(m), m.nn.ReLU(), net(m)])),
     "empty list": lambda m: repr(m.nn.ModuleList()),
+    "operators of a class": lambda m: _operators_of_a_class(m),
     "module dict": lambda m: _module_dict(m),
     "parameter list": lambda m: _parameter_list(m),
     "parameter dict": lambda m: _parameter_dict(m),
@@ -245,6 +246,14 @@ def _module_list(m: Any) -> Any:
     del one[0]
     one[0] = m.nn.Sigmoid()
     return repr(one), len(one), repr(one[1:]), repr(one[-1]), repr(one + [m.nn.ReLU()])
+
+
+def _operators_of_a_class(m: Any) -> Any:
+    class Layer(m.nn.Module):  # type: ignore[misc, name-defined]  # PyTorch's base or ours
+        norm, join, new = m.tanh, m.cat, m.zeros
+
+    one = Layer()
+    return one.norm(m.ones(2)), one.join([m.ones(1), one.new(2)]), Layer.norm(m.ones(1))
 
 
 def _module_dict(m: Any) -> Any:

@@ -102,3 +102,28 @@ def test_symbolic_functions_of_plain_numbers() -> None:
     for call in calls:
         want, got = call(torch), call(tt)
         assert got == want and type(got) is type(want)
+
+
+def test_sizes_are_containers() -> None:
+    for t in (torch, tt):
+        p = importlib.import_module(f"{t.__name__}.utils._pytree")
+        tree = {"a": t.Size([1, 2])}
+        assert p.tree_leaves(tree) == [1, 2] and p.tree_map(lambda x: x + 1, tree) == {"a": (2, 3)}
+        assert p.tree_map(str, tree) == {"a": ("1", "2")}
+        assert [p.keystr(k) for k, _ in p.tree_leaves_with_path(tree)] == ["['a'][0]", "['a'][1]"]
+
+
+@pytest.mark.parametrize("kind", ["namedtuple", "structseq"])
+def test_what_is_a_named_tuple(kind: str) -> None:
+    class Below(Pair):
+        pass
+
+    def said(t: Any) -> Any:
+        p = importlib.import_module(f"{t.__name__}.utils._pytree")
+        largest = t.ones(2).max(0)
+        asked = [Pair, Pair(1, 2), Below, type(largest), largest, 1, (1,), int, t.Size([1])]
+        return [
+            getattr(p, f"is_{kind}{end}")(x) for end in ("", "_class", "_instance") for x in asked
+        ]
+
+    assert said(tt) == said(torch)

@@ -49,6 +49,11 @@ def _overload(func: Callable[..., Any]) -> Callable[..., Any]:
 _overload_method = _overload
 
 
+def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a method in Python that scripted modules have too; here all of them are."""
+    return fn
+
+
 @contextlib.contextmanager
 def _disable_emit_hooks() -> Iterator[None]:
     """Compiles without the hooks that PyTorch's own tests set; here there are none."""

@@ -1064,6 +1064,9 @@ def as_dtype(value: DType) -> dtype:
 
 def as_type(value: DType) -> dtype:
     """`as_dtype`, or the type of a legacy name like "torch.FloatTensor" or of its class."""
+    general: Any = value  # the class of all tensors, or its name
+    if general is Tensor or general == "torch.Tensor":
+        return types.get_default_dtype()
     if isinstance(value, str):
         name = value.rsplit(".", 1)[-1].removesuffix("Tensor")
         for d in types.STORED:

@@ -52,11 +52,11 @@ class Independent(Distribution, Generic[D]):
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> Self:
         """The same of a larger batch."""
-        new: Any = super().expand(batch_shape, _instance)
+        new = self._get_checked_instance(Independent, _instance)
         members = self.event_shape[: self.reinterpreted_batch_ndims]
         new.base_dist = self.base_dist.expand(torch.Size(batch_shape) + members)
         new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        return new
+        return super().expand(batch_shape, new)
 
     has_rsample = of_part("base_dist.has_rsample", "Whether its members have.")
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from toytorch.facts.size import Size
+
 Keyed = tuple[list[tuple[Any, Any]], Any]
 
 
@@ -102,8 +104,18 @@ BUILT_IN: dict[
     deque: NodeDef(
         deque, lambda t: (list(t), t.maxlen), lambda values, maxlen: deque(values, maxlen=maxlen)
     ),
+    # PyTorch makes a tuple of it; what is compiled has to give back the sizes that it was given.
+    Size: NodeDef(Size, lambda t: (list(t), None), lambda values, _: as_sizes(values)),
     namedtuple: NodeDef(tuple, lambda t: (list(t), type(t)), lambda values, kind: kind(*values)),
 }
+
+
+def as_sizes(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Sizes; a tuple, if something else was made of one of them."""
+    made = tuple(values)
+    return Size(made) if all(type(v) is int for v in made) else made
+
+
 SUPPORTED_NODES = dict(BUILT_IN)  # and classes that programs registered
 
 

@@ -14,7 +14,7 @@ from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_unflatten
 from toytorch.jit.guards import GuardedState
 from toytorch.jit.recording import Recorded, Recording
-from toytorch.jit.side_effects import SideEffects
+from toytorch.jit.side_effects import CHANGES, SideEffects
 from toytorch.jit.tracer import GraphBreak
 from toytorch.nn import Module
 
@@ -67,6 +67,7 @@ class Compiled:
         self.graphs: dict[Any, Recorded | None] = {}
         self.guarded = GuardedState(function, module)
         self.reason = ""
+        self.changing: set[Any] = set()  # kinds whose first call changed what it reads
         functools.update_wrapper(self, function, updated=())
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -120,6 +121,9 @@ class Compiled:
         why = recording.reason or effects.found
         if why:
             self.reason = why
+            if why == CHANGES and key not in self.changing and len(self.changing) < LIMIT:
+                self.changing.add(key)  # as a cache does that was empty: the next call may not
+                return result
             if self.fullgraph:
                 raise GraphBreak(why)
         self.graphs[key] = None if why else recording.finished(self.guarded)

@@ -14,6 +14,8 @@ import numpy as np
 
 from toytorch.jit.guards import GuardedState
 
+CHANGES = "it changes objects that it reads"
+
 
 class Noting:
     """A stream that lets everything through, and knows whether something was written.
@@ -66,4 +68,4 @@ class SideEffects:
         elif list(self.before[2:]) != drawn:
             self.found = "it draws random numbers from Python or NumPy"
         elif self.before[:2] != (kind, tensors):
-            self.found = "it changes objects that it reads"
+            self.found = CHANGES

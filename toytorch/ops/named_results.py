@@ -40,7 +40,9 @@ def _result_class(name: str, fields: tuple[str, ...]) -> type:
         return cls, (tuple(self), {})
 
     methods = {"__new__": of_parts, "__reduce__": reduced, "__repr__": show, "__slots__": ()}
-    return type(name, (base,), methods)
+    count = len(fields)
+    sizes = {"n_fields": count, "n_sequence_fields": count, "n_unnamed_fields": 0}
+    return type(name, (base,), {**methods, **sizes})
 
 
 def return_type(

@@ -29,6 +29,7 @@ from toytorch.facts.pytree import (
 from toytorch.facts.pytree import node_type as _get_node_type
 
 PyTree: TypeAlias = Any
+Context: TypeAlias = Any
 PyTreeSpec = TreeSpec
 Kinds: TypeAlias = type | tuple[type, ...] | UnionType
 IsLeaf: TypeAlias = Callable[[Any], bool] | None
@@ -46,6 +47,40 @@ __all__ = [
 def LeafSpec() -> TreeSpec:
     """The recipe of one leaf."""
     return LEAF
+
+
+# -- named tuples ----------------------------------------------------------------------------------
+
+
+def is_structseq_class(cls: object) -> bool:
+    """Whether it is a class of tuples with names that C makes, as `torch.return_types` are."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "n_sequence_fields")
+
+
+def is_structseq_instance(obj: object) -> bool:
+    """Whether it is such a tuple."""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: object) -> bool:
+    """Whether it is such a tuple or its class."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_namedtuple_class(cls: object) -> bool:
+    """Whether it is a class that `namedtuple` made, or one below it."""
+    named = isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+    return named and not is_structseq_class(cls)
+
+
+def is_namedtuple_instance(obj: object) -> bool:
+    """Whether it is a tuple of such a class."""
+    return is_namedtuple_class(type(obj))
+
+
+def is_namedtuple(obj: object) -> bool:
+    """Whether it is such a tuple or its class."""
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
 # -- classes that are containers -------------------------------------------------------------------

@@ -292,6 +292,17 @@ def optional_isinstance(x: Optional[int]):
     return 0
 
 
+@calls((None, 1), (3.0, 1))
+def test_that_cannot_hold(x: Optional[float], n: int):
+    if x is not None and not isinstance(x, float):
+        n = n.nothing
+    if n < 1 or isinstance(n, int):
+        n += 1
+    else:
+        n = n.nothing
+    return n
+
+
 @calls((3,))
 def pipe_union(x: int | None):
     if x is not None:

@@ -180,14 +180,12 @@ class Branches(Base):
             inner = self.static(node.operand)
             return None if inner is None else not inner
         if isinstance(node, ast.BoolOp):
-            parts = [self.static(v) for v in node.values]
-            stop = isinstance(node.op, ast.Or)
-            for part in parts:
-                if part is None:
-                    return None
-                if part == stop:
-                    return stop
-            return not stop
+            stop, parts = isinstance(node.op, ast.Or), []
+            with self.inside(Block()):  # thrown away: a part tells something only to those after it
+                for part in node.values:
+                    parts.append(self.static(part))
+                    self.refine(part, not stop)
+            return stop if stop in parts else None if None in parts else not stop
         subject = none_test(node)
         if subject is not None:
             return self.static_none(*subject)

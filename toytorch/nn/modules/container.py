@@ -24,17 +24,21 @@ class _Numbered(Module):
     def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
-    def _name_at(self, index: int) -> str:
+    def _get_abs_string_index(self, index: int) -> str:
         at, names = operator.index(index), list(self._modules)
         if not -len(names) <= at < len(names):
             raise IndexError(f"index {at} is out of range")
         return names[at]
 
     def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, self._name_at(index), module)
+        setattr(self, self._get_abs_string_index(index), module)
 
     def __delitem__(self, index: Any) -> None:
-        names = list(self._modules)[index] if isinstance(index, slice) else [self._name_at(index)]
+        names = (
+            list(self._modules)[index]
+            if isinstance(index, slice)
+            else [self._get_abs_string_index(index)]
+        )
         for name in names:
             del self._modules[name]
         self._renumber(self._modules.values())
@@ -99,7 +103,7 @@ class Sequential(_Numbered):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return self.__class__(OrderedDict(list(self._modules.items())[index]))
-        return self._modules[self._name_at(index)]
+        return self._modules[self._get_abs_string_index(index)]
 
     def insert(self, index: int, module: Module) -> Sequential:
         """Adds a module before a place."""
@@ -164,7 +168,7 @@ class ModuleList(_Numbered):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return self.__class__(list(self._modules.values())[index])
-        return self._modules[self._name_at(index)]
+        return self._modules[self._get_abs_string_index(index)]
 
     def insert(self, index: int, module: Module) -> None:
         """Adds a module before a place."""

@@ -43,7 +43,7 @@ class ParameterList(Module):
         if values is not None:
             self.extend(values)
 
-    def _name_at(self, index: int) -> str:
+    def _get_abs_string_index(self, index: int) -> str:
         at = operator.index(index)
         if not -self._size <= at < self._size:
             raise IndexError(f"index {at} is out of range")
@@ -52,10 +52,10 @@ class ParameterList(Module):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return type(self)(self[i] for i in range(*index.indices(len(self))))
-        return getattr(self, self._name_at(index))
+        return getattr(self, self._get_abs_string_index(index))
 
     def __setitem__(self, index: int, param: object) -> None:
-        setattr(self, self._name_at(index), _as_parameter(param))
+        setattr(self, self._get_abs_string_index(index), _as_parameter(param))
 
     def __len__(self) -> int:
         return self._size

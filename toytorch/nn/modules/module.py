@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from toytorch.autograd.modes import no_grad
@@ -17,6 +17,7 @@ from toytorch.facts.device import memory_format as memory_format_class
 from toytorch.facts.dtype import dtype as dtype_class
 from toytorch.facts.hints import Args, Device, Fn, Kwargs
 from toytorch.facts.node import RemovableHandle
+from toytorch.facts.package import NAMES
 from toytorch.nn.modules.hooks import (
     EVERYWHERE,
     add,
@@ -32,7 +33,7 @@ from toytorch.nn.modules.hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from toytorch.nn.modules.registration import Tree
+from toytorch.nn.modules.registration import REGISTRATION, Tree
 from toytorch.nn.modules.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401 - libraries ask for it here
 from toytorch.nn.modules.state import Stateful
 from toytorch.nn.parameter import Parameter, is_lazy
@@ -46,6 +47,7 @@ HOOKS = (
     "_node_hooks",
 )
 ANYWHERE = tuple(EVERYWHERE.values())
+_global_parameter_registration_hooks = REGISTRATION["parameter"]  # which libraries call themselves
 
 
 REST = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None"
@@ -53,6 +55,12 @@ FORMS = (
     f"\n * (torch.device device = None, torch.dtype dtype = None, {REST})"
     f"\n * (torch.dtype dtype, {REST})\n * (Tensor tensor, {REST})\n"
 )
+
+
+def is_op(function: Fn) -> bool:
+    """Whether it is an operator: PyTorch's are written in C, and make no methods of a class."""
+    module = function.__module__ or ""
+    return module in NAMES or module.startswith("toytorch.ops.")
 
 
 class Kinds:
@@ -143,6 +151,12 @@ class Module(Stateful):
     call_super_init = False
     dump_patches = False
     _compiled: Any = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, value in list(vars(cls).items()):
+            if isinstance(value, FunctionType) and is_op(value):
+                setattr(cls, name, staticmethod(value))
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         if kwargs and not self.call_super_init:

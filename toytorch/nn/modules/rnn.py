@@ -94,6 +94,12 @@ class RNNBase(Module):
     def _flat_weights(self) -> list[Any]:
         return [w for weights in self.all_weights for w in weights]
 
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Any]) -> None:
+        vars(self).update(  # in front of the parameters, which stay what they are
+            (n, w) for n, w in zip(self._flat_weights_names, weights) if getattr(self, n) is not w
+        )
+
     extra_repr = shows(
         "=input_size =hidden_size proj_size num_layers bias batch_first dropout bidirectional",
         proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0, bidirectional=False,
