@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from toytorch.facts import device as facts
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array, ArrayModule, Fn, Shape, Sizes
 
@@ -483,3 +484,6 @@ def of_array(array: Any) -> Backend:
         else:
             raise TypeError(f"no backend for arrays of type {type(array).__name__}")
     return found
+
+
+facts.accelerated = lambda: of_kind("cuda").is_available()

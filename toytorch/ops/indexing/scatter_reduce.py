@@ -222,6 +222,7 @@ scatter_reduce: Op = general(
     d_src=lambda g, self, dim, index, src, reduce, include_self, result: _share(
         g, self, dim, index, src, reduce, include_self, result, "scatter_reduce src"
     ),
+    of_reals="scatter_reduce",
     doc="self[index[i][j]][j] and all src[i][j] that meet there as their sum, prod, mean, amax or "
     "amin (for dim=0).",
     out_type="same",
@@ -288,6 +289,7 @@ index_reduce = general(
         result,
         "index_reduce source",
     ),
+    of_reals="index_reduce",
     doc="Slices of source and those of self that index names as their prod, mean, amax or amin.",
     out_type="same",
     checks=lambda _, args: same_of_slices(args[0], args[3]),

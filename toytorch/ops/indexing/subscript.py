@@ -15,7 +15,7 @@ import numpy as np
 from toytorch.backends.base import attempt
 from toytorch.core import inplace as writing
 from toytorch.core import write
-from toytorch.core.scalars import as_filling
+from toytorch.core.scalars import as_element, as_filling
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.core.views import made_view, quick, unrecorded_view
@@ -534,6 +534,10 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         and value.numel() == 1
         and [t.dtype for t in parts if isinstance(t, Tensor)] in ([types.bool], [types.uint8])
     ):
+        if value._array.__class__ is np.ndarray:
+            as_element(
+                np, value._array.reshape(()), x._dtype.numpy
+            )  # which refuses what is too large
         if value._requires_grad and state.local.grad:
             masked_put(target, tensors, parts, value)
             return
