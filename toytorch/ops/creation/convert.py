@@ -471,9 +471,8 @@ def copy_(self: Tensor, other: Tensor | complex, non_blocking: bool = False) -> 
         and other._array.shape == self._array.shape
         and write.quick(self)
         and not (other._requires_grad and state.fast_path is None)
+        and not writing.one_memory(other._storage, self._storage)
     ):
-        if other._storage is not None and self._storage is not None:
-            writing.refuse_shared(self, (self, other))
         self._array[...] = other._array
         writing.bump(self)
         return self
