@@ -16,6 +16,12 @@ from tests.outside.test_short_programs import differing, statements
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "what a recurrent network gives may be written over, but of the fused LSTM": """
+        x = torch.ones(3, 2, 2)
+        for kind in ("RNN", "GRU", "LSTM"): y = seeded(getattr(torch.nn, kind)(2, 2))(x)[0].relu_().sum().backward()
+        y = seeded(torch.nn.LSTM(2, 2)).double()(x.double())[0].mul_(2).sum().backward()
+        y = seeded(torch.nn.RNN(2, 2))(x)[0].mul_(2).sum().backward()
+    """,
     "what a mask is filled with has room in the type, a tensor of one element too": """
         x = torch.ones(1, 3, dtype=torch.int16)
         x[:, torch.tensor([True, False, True])] = torch.tensor([[1e9]])
