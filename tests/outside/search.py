@@ -697,7 +697,8 @@ def of_single_operands(found: Found) -> bool:
 def of_a_loss(found: Found) -> bool:
     """Whether the last statement asks for the memory behind a loss that is one number, or a view of
     that, where PyTorch has the summands."""
-    *before, last = found.program.lines[: found.line + 1]
+    program = unrolled(found, anywhere=True)
+    *before, last = found.program.lines[: found.line + 1] if program is None else program.lines
     shown = re.search(
         r"(\w+)\.(?:as_strided(?:_copy)?|untyped_storage)\(|as_strided(?:_copy)?\((\w+)", last
     )
