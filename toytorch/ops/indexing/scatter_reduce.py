@@ -10,7 +10,7 @@ from toytorch.backends import base
 from toytorch.core.memory_order import in_rows
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.dtype import dtype, from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.size import wrap_dim
@@ -259,6 +259,7 @@ def _index_reduce(
         )
     same_of_slices(a, source)
     check_slices("index_reduce_", a, d, i, source)
+    warned.once("index_reduce() is in beta and the API may change at any time.")
     if how in ("amax", "amin") and i.size:
         no_extremes("maximum_cpu" if how == "amax" else "minimum_cpu", a)
     n = a.shape[d] if a.ndim else 1

@@ -88,8 +88,6 @@ def as_index(part: object) -> Any:
             if part.dtype in (types.bool, types.uint8):
                 return part if state.fast_path is state.SLOW else bool(part._array)
             return part.__index__()
-        if part.dtype is types.uint8:
-            warned.at_call(OLD_MASK)
         return part
     if isinstance(part, np.bool_):
         return bool(part)
@@ -383,7 +381,9 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         numbered = by_numbers(x, index)
         if numbered is not None:
             return gathering.index.function(x, numbered)
-        picked, tensors = apply_views(x, [as_index(p) for p in as_tuple(index)])
+        parts = [as_index(p) for p in as_tuple(index)]
+        warn_of_bytes(parts)
+        picked, tensors = apply_views(x, parts)
         if any(t is not None for t in tensors):
             return gathering.index.function(picked, tensors)
     if picked is x:  # x[...] is a view, too
@@ -535,9 +535,8 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         and [t.dtype for t in parts if isinstance(t, Tensor)] in ([types.bool], [types.uint8])
     ):
         if value._array.__class__ is np.ndarray:
-            as_element(
-                np, value._array.reshape(()), x._dtype.numpy
-            )  # which refuses what is too large
+            # Which refuses what is too large.
+            as_element(np, value._array.reshape(()), x._dtype.numpy)
         if value._requires_grad and state.local.grad:
             masked_put(target, tensors, parts, value)
             return
@@ -551,6 +550,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
             first, *others = (t for t in parts if isinstance(t, Tensor))
             if not others:  # PyTorch calls masked_fill, which takes no bytes
                 gathering.need_mask("masked_fill_", first._array)
+        warn_of_bytes(parts)
         if (
             masks
             and value.numel() == 1
@@ -566,6 +566,13 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         target.index_put_(tensors, value)
         return
     copy_to(target, value)
+
+
+def warn_of_bytes(parts: list[Any]) -> None:
+    """Warns of masks that are bytes, once for each."""
+    for part in parts:
+        if isinstance(part, Tensor) and part.dtype is types.uint8 and part.ndim:
+            warned.at_call(OLD_MASK)
 
 
 def one_mask(parts: list[Any]) -> bool:
