@@ -16,6 +16,13 @@ from tests.outside.test_short_programs import differing, statements
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "parts of what shows an inference tensor have no base": """
+        with torch.inference_mode():
+            x = torch.ones(3, 1)
+        y = x.detach()
+        a = y.split(1, 1)[0]
+        b = y.unbind(0)[0]
+    """,
     "what a recurrent network gives may be written over, but of the fused LSTM": """
         x = torch.ones(3, 2, 2)
         for kind in ("RNN", "GRU", "LSTM"): y = seeded(getattr(torch.nn, kind)(2, 2))(x)[0].relu_().sum().backward()
