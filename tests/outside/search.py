@@ -105,7 +105,9 @@ def first_difference(program: Program, traces: bool = False) -> Found | None:
         if re.match(r"(v\d+) = f\d+\(", text):
             named = set(re.findall(r"v\d+", text))
             comparer.from_functions.update(named)
-            comparer.written_inside.update(named | beside(named, theirs.values()))
+            comparer.written_inside.update(named)
+        if comparer.written_inside:
+            comparer.written_inside |= beside(comparer.written_inside, theirs.values())
         part = PART.match(text)  # of a tuple, which is the same tensor by another name
         several = part is not None and not isinstance(theirs.space.get(part[2]), torch.Tensor)
         if part is not None and several and part[2] in comparer.from_functions:

@@ -16,6 +16,12 @@ from tests.outside.test_short_programs import differing, statements
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "a periodic window lies in the memory of its whole period": """
+        w = torch.hann_window(3)
+        a = w.untyped_storage().nbytes(), w._base is None
+        b = torch.kaiser_window(2, requires_grad=True).as_strided((3,), (1,))
+        c = torch.hamming_window(3, False).untyped_storage().nbytes()
+    """,
     "parts of what shows an inference tensor have no base": """
         with torch.inference_mode():
             x = torch.ones(3, 1)
