@@ -16,6 +16,12 @@ from tests.outside.test_short_programs import differing, statements
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "least squares ask for the type last, and say of what is missing where rcond is given": """
+        x = torch.ones(2, 3, dtype=torch.int64)
+        a = torch.linalg.lstsq(x, x)
+        a = torch.linalg.lstsq(x, x, 0.5)
+        a = torch.linalg.lstsq(x.half(), x.half(), rcond=0.5)
+    """,
     "a periodic window lies in the memory of its whole period": """
         w = torch.hann_window(3)
         a = w.untyped_storage().nbytes(), w._base is None
