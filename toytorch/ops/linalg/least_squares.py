@@ -10,7 +10,7 @@ from toytorch.backends.no_elements import lying
 from toytorch.core.memory_order import row_major
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import need_out, refuse_grad
-from toytorch.facts.dtype import no_kernel
+from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, contiguous_strides
 from toytorch.ops.creation.create import put_out
@@ -33,7 +33,8 @@ def _check(a: Array, b: Array, rcond: float | None, driver: str | None) -> None:
     if a.dtype != b.dtype:
         raise RuntimeError(
             f"{name}: Expected input and other to have the same dtype, but got "
-            f"input's dtype {a.dtype} and other's dtype {b.dtype}"
+            f"input's dtype {from_numpy_dtype(a.dtype).legacy} and other's dtype "
+            f"{from_numpy_dtype(b.dtype).legacy}"
         )
     difference = a.ndim - b.ndim
     if not 0 <= difference <= 1:
