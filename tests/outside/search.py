@@ -902,12 +902,12 @@ def within(
     with np.errstate(all="ignore"):
         far = np.max([np.abs(m.astype(wide) - x) for m in moved], axis=0)
         gap = np.abs(x - y)
-        odd = np.isnan(x) != np.isnan(y)
+        odd = np.isfinite(x) != np.isfinite(y)  # beside a pole, beyond which there may be NaN
         eps = np.finfo(a.dtype).eps if a.dtype.kind in "fc" else 0
         ok = compare.close(a, mine, narrow or str(a.dtype))
         ok |= gap <= 4 * max(eps, EPS.get(narrow, 0)) * scale
         ok |= (gap <= 30 * far) | (
-            odd & np.any([np.isnan(m) != np.isnan(x) for m in moved], axis=0)
+            odd & np.any([np.isfinite(m) != np.isfinite(x) for m in moved], axis=0)
         )
     return bool(np.all(ok))
 

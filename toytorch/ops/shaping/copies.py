@@ -127,7 +127,8 @@ def _copy_along(a: Array, src: Array) -> Any:
     if a.strides == src.strides and address_of(a) < address_of(src):
         return src  # each element is read before it is written over
     try:
-        if not np.shares_memory(a, src, 1000):
+        # NumPy's stub knows but two of the numbers that it takes.
+        if not np.shares_memory(a, src, 1000):  # type: ignore[arg-type]
             return src
     except np.exceptions.TooHardError:
         pass  # as if it did, then
