@@ -16,6 +16,12 @@ from tests.outside.test_short_programs import differing, statements
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "a root by a tensor is C's power, by a number a square root": """
+        x = torch.tensor([-math.inf, -0.0, 4.0])
+        a = x ** torch.tensor(0.5), x ** 0.5, x[0] ** torch.tensor(0.5), x[0] ** torch.tensor(-0.5)
+        b = 1 / (x ** torch.tensor(0.5)), torch.pow(x.double(), torch.tensor(0.5).half())
+        c = torch.repeat_interleave(torch.tensor([1, 2], dtype=torch.int32))
+    """,
     "least squares ask for the type last, and say of what is missing where rcond is given": """
         x = torch.ones(2, 3, dtype=torch.int64)
         a = torch.linalg.lstsq(x, x)
