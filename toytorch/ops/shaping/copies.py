@@ -126,9 +126,9 @@ def _copy_along(a: Array, src: Array) -> Any:
     bytes before they write them."""
     if a.strides == src.strides and address_of(a) < address_of(src):
         return src  # each element is read before it is written over
+    shared: Any = np.shares_memory  # whose stub knows but two of the numbers that it takes
     try:
-        # NumPy's stub knows but two of the numbers that it takes.
-        if not np.shares_memory(a, src, 1000):  # type: ignore[arg-type]
+        if not shared(a, src, 1000):
             return src
     except np.exceptions.TooHardError:
         pass  # as if it did, then
