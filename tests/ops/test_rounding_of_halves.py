@@ -44,6 +44,7 @@ CALLS: dict[str, Call] = {
     "log_softmax of columns": (lambda m, x: x.log_softmax(0), (X,)),
     "logsumexp": (lambda m, x: x.logsumexp(1), (X,)),
     "logsumexp, all": (lambda m, x: x.logsumexp((0, 1), keepdim=True), (X,)),
+    "mvlgamma": (lambda m, x: m.mvlgamma(x, 3), (Y * 5,)),
     "cube": (lambda m, x: x**3, (X,)),
     "inverse square": (lambda m, x: x**-2, (Y,)),
     "nll_loss": (lambda m, x, t: m.nn.functional.nll_loss(x, t), (X, C)),

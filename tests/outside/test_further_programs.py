@@ -16,6 +16,77 @@ from tests.outside.test_short_programs import differing, statements
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "a root by a tensor is C's power, by a number a square root": """
+        x = torch.tensor([-math.inf, -0.0, 4.0])
+        a = x ** torch.tensor(0.5), x ** 0.5, x[0] ** torch.tensor(0.5), x[0] ** torch.tensor(-0.5)
+        b = 1 / (x ** torch.tensor(0.5)), torch.pow(x.double(), torch.tensor(0.5).half())
+        c = torch.repeat_interleave(torch.tensor([1, 2], dtype=torch.int32))
+    """,
+    "least squares ask for the type last, and say of what is missing where rcond is given": """
+        x = torch.ones(2, 3, dtype=torch.int64)
+        a = torch.linalg.lstsq(x, x)
+        a = torch.linalg.lstsq(x, x, 0.5)
+        a = torch.linalg.lstsq(x.half(), x.half(), rcond=0.5)
+    """,
+    "a periodic window lies in the memory of its whole period": """
+        w = torch.hann_window(3)
+        a = w.untyped_storage().nbytes(), w._base is None
+        b = torch.kaiser_window(2, requires_grad=True).as_strided((3,), (1,))
+        c = torch.hamming_window(3, False).untyped_storage().nbytes()
+    """,
+    "parts of what shows an inference tensor have no base": """
+        with torch.inference_mode():
+            x = torch.ones(3, 1)
+        y = x.detach()
+        a = y.split(1, 1)[0]
+        b = y.unbind(0)[0]
+    """,
+    "what a recurrent network gives may be written over, but of the fused LSTM": """
+        x = torch.ones(3, 2, 2)
+        for kind in ("RNN", "GRU", "LSTM"): y = seeded(getattr(torch.nn, kind)(2, 2))(x)[0].relu_().sum().backward()
+        y = seeded(torch.nn.LSTM(2, 2)).double()(x.double())[0].mul_(2).sum().backward()
+        y = seeded(torch.nn.RNN(2, 2))(x)[0].mul_(2).sum().backward()
+    """,
+    "what a mask is filled with has room in the type, a tensor of one element too": """
+        x = torch.ones(1, 3, dtype=torch.int16)
+        x[:, torch.tensor([True, False, True])] = torch.tensor([[1e9]])
+        x[:, torch.tensor([True, False, True])] = torch.full((1, 1), 2j)
+        x[torch.tensor([[True, False, True]])] = torch.tensor(float("nan"))
+        y = torch.ones(3).half()
+        y[torch.tensor([True, False, True])] = torch.tensor([1e9], requires_grad=True)
+        y[torch.tensor([True, False, True])] = torch.tensor([3], requires_grad=False)
+    """,
+    "scatters by a rule have no derivative of complex results": """
+        x = torch.zeros(2, 3, dtype=torch.complex64, requires_grad=True)
+        i = torch.zeros(2, 3, dtype=torch.int64)
+        a = x.scatter_reduce(1, i, x.detach(), "sum")
+        a = x.detach().scatter_reduce(1, i, x, "prod")
+        a = x.index_reduce(0, i[0, :2], x.detach(), "mean")
+    """,
+    "a new shape of out= shows in the inference tensor whose memory it has": """
+        with torch.inference_mode():
+            x = torch.ones(2)
+        y = x.detach()
+        z = torch.mul(torch.ones(6), 3, out=y)
+    """,
+    "arguments that PyTorch takes as any number, or as lists of integers alone": """
+        x, t = torch.ones(2, 3), torch.zeros(2, dtype=torch.int64)
+        a = torch.nn.functional.multi_margin_loss(x, t, 2.0)
+        a = torch.nn.functional.multi_margin_loss(x, t, 1.5)
+        a = torch.tensordot(x, x, (1, 1))
+        a = torch.tensordot(x, x.half(), ([1], 1))
+        a = torch.nn.functional.adaptive_avg_pool3d(torch.ones(3, dtype=torch.int32), 1)
+        a = torch.nn.functional.adaptive_avg_pool3d(torch.ones(3), 1)
+    """,
+    "a number for a device stands for a card, which there is none of": """
+        a = torch.zeros(2, device=0)
+        a = torch.randn(2, device=0)
+        a = torch.randint(2, (2,), device=0)
+        a = torch.zeros_like(torch.ones(2), device=0)
+        a = torch.ones(2).new_zeros(2, device=0)
+        a = torch.ones(2).to(0)
+        a = torch.device(0).type
+    """,
     "no derivative of what was written through a view that wants none": """
         a = torch.ones(1, 3, requires_grad=True)
         b = torch.full((2, 1, 3), 2.0)

@@ -27,7 +27,7 @@ PARTS = 4
 LEFT = {
     "a harness carries no memory formats": "to",
     "PyTorch's Python code takes what its parser would refuse": (
-        "fractional_max_pool2d linear_cross_entropy multi_margin_loss max_unpool3d"
+        "fractional_max_pool2d linear_cross_entropy max_unpool3d"
     ),
     "an argument without a meaning in the overload that the others choose": (
         "max min median nanmedian sum prod mean var std var_mean std_mean pinv squeeze "

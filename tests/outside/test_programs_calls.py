@@ -111,6 +111,9 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "size in memory": lambda m: (
         sys.getsizeof(m.empty(10).untyped_storage()) - sys.getsizeof(m.empty(0).untyped_storage())
     ),
+    "slices by a rule": lambda m: (
+        m.ones(2).index_reduce(0, m.tensor([1]), m.ones(1) * 3, "prod").tolist()
+    ),
     "grid of one row": lambda m: m.nn.functional.affine_grid(
         m.eye(2, 3)[None], (1, 1, 2, 1), align_corners=True
     ).tolist(),

@@ -271,3 +271,22 @@ def test_a_number_whose_dimensions_move_is_an_alias(dims: Any) -> None:
             return type(x.grad_fn).__name__, str(e)
 
     same(run)
+
+
+OVER = ["[:,1:]=[:,:-1]", "[:,2:]=[:,:-2]", "[:,:-1]=[:,1:]", "[:,:3]=[:,:3].T", "[:]=[:1]"]
+
+
+@pytest.mark.parametrize("kind", ["float32", "complex64", "bfloat16", "bool"])
+@pytest.mark.parametrize("parts", OVER)
+@pytest.mark.parametrize("n", [6, 40])
+def test_a_copy_over_part_of_its_source_goes_along_the_memory(
+    kind: str, parts: str, n: int
+) -> None:
+    to, of = parts.split("=")
+
+    def moved(m: Any) -> Any:
+        x = (m.arange(3 * n) * 5 % 7 % 3).reshape(3, n).to(getattr(m, kind))
+        exec(f"x{to} = x{of}", {"x": x})
+        return x.tolist()
+
+    same(moved)

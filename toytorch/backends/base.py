@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from toytorch.backends import generic
+from toytorch.facts import device as facts
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import ArrayModule, Fn, Shape
 
@@ -297,3 +298,6 @@ def of_array(array: Any) -> Backend:
         else:
             raise TypeError(f"no backend for arrays of type {type(array).__name__}")
     return found
+
+
+facts.accelerated = lambda: of_kind("cuda").is_available()

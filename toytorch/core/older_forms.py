@@ -12,6 +12,7 @@ from toytorch.backends.sparse import unsupported
 from toytorch.core.arguments import is_number
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts import warned
 from toytorch.facts.dtype import dtype
 
 # Where the numbers stand among the tensors (x), by the names that they have today.
@@ -65,8 +66,6 @@ def rearranged(
         )
     tensors = [v for v in values if isinstance(v, Tensor)]
     numbers = dict(zip(names, (v for v in values if not isinstance(v, Tensor)), strict=True))
-    from toytorch.facts import warned  # seldom needed
-
     warned.once(told(op, name, pattern, names, in_place), key="older form")
     if in_place:
         return getattr(tensors[0], name)(*tensors[1:], **numbers)
@@ -87,6 +86,9 @@ def rearranged_numbers(
         return None
     if not is_number(alpha):
         return None
+    if factor_first:
+        text = told(op, op.name + "_" * in_place, "x1x", ("alpha",), in_place)
+        warned.once(text, key="older form")
     function = getattr(first, op.name + "_") if in_place else op.function
     return function(*(() if in_place else (first,)), other, alpha=alpha, **given)
 

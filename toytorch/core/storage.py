@@ -306,9 +306,10 @@ class InferenceStorage(Storage):
 
     def shown(self) -> Storage:
         """The same memory for what `detach` and `data` give, outside of inference mode."""
-        if state.local.inference:
-            return InferenceStorage(self.array, self.memory)
-        return ShownInference(self.array, self.memory)
+        kind = InferenceStorage if state.local.inference else ShownInference
+        made = kind(self.array, self.memory)
+        made.origin = self
+        return made
 
 
 class UncountedStorage(InferenceStorage):

@@ -284,7 +284,7 @@ def quick(source: Tensor) -> bool:
     if (
         array.__class__ is not ndarray
         or array.size == 0  # strides of views without elements are PyTorch's own affair
-        or source._storage.__class__ is InferenceStorage
+        or source._storage.__class__ in (InferenceStorage, ShownInference)
     ):
         return False
     mode = state.fast_path

@@ -43,6 +43,8 @@ class device:
             type, index = "cuda", type
             if index < 0:
                 raise RuntimeError("Device index must not be negative")
+            if not accelerated():
+                raise RuntimeError("Cannot access accelerator device when none is available.")
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         name, number = parsed(type)
@@ -89,6 +91,16 @@ def on_cpu(where: Any) -> bool:
     if where is None:
         return state.local.default_device is None
     return where == "cpu" or (where.__class__ is device and where.type == "cpu")
+
+
+def accelerated() -> bool:
+    """Whether there is a card that a number can stand for: `backends.base` puts its own answer here."""
+    return False
+
+
+def given(where: Any, otherwise: Any) -> Any:
+    """The device that a caller named, of which 0 is one, or another where none is named."""
+    return otherwise if where is None else where
 
 
 @functools.lru_cache(64)

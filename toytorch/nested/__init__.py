@@ -17,6 +17,7 @@ from typing import Any
 
 import toytorch as torch
 from toytorch.core.tensor import Tensor
+from toytorch.facts.device import given
 from toytorch.facts.hints import Device, DType, Shape
 from toytorch.nested.jagged import (
     NestedTensor,
@@ -97,14 +98,16 @@ def as_nested_tensor(
             raise RuntimeError(
                 "as_nested_tensor(): Converting between nested tensor layouts is not supported"
             )
-        return ts.to(device=device or ts.device, dtype=dtype or ts.dtype)
+        return ts.to(device=given(device, ts.device), dtype=dtype or ts.dtype)
     if layout not in (None, torch.strided, torch.jagged):
         raise _unsupported(layout, "tensors")
     if layout is not torch.jagged:
         return strided_from_list(list(ts), dtype, device)
     if several:
         return jagged_from_list(list(ts), None, dtype, device)[0]
-    values = ts.contiguous().flatten(0, 1).to(device=device or ts.device, dtype=dtype or ts.dtype)
+    values = (
+        ts.contiguous().flatten(0, 1).to(device=given(device, ts.device), dtype=dtype or ts.dtype)
+    )
     length = ts.shape[1]
     offsets = torch.arange(0, values.shape[0] + 1, length, device=values.device)
     return nested_view_from_values_offsets(values, offsets, 1, length, length)
@@ -153,8 +156,8 @@ def narrow(
     >>> narrow(x, 1, torch.tensor([0, 1]), torch.tensor([1, 2]), layout=torch.jagged).unbind()
     (tensor([0.]), tensor([4., 5.]))
     """
-    for name, given in (("start", start), ("length", length)):
-        if not isinstance(given, (int, Tensor)):
+    for name, value in (("start", start), ("length", length)):
+        if not isinstance(value, (int, Tensor)):
             raise RuntimeError(f"{name} must be an integer or a tensor")
     if layout in (None, torch.strided):
         if isinstance(start, Tensor) or isinstance(length, Tensor):

@@ -14,6 +14,7 @@ from typing import Any
 import toytorch as torch
 from toytorch import overrides
 from toytorch.core.tensor import Tensor, new
+from toytorch.facts.device import given
 from toytorch.facts.hints import Args, Device, DType, Fn, Kwargs, Shape
 from toytorch.facts.size import wrap_dim
 
@@ -249,7 +250,7 @@ def strided_from_list(
                 f"{t.dim()} for Tensor at index {i} and dimension {tensors[0].dim()} for Tensor at "
                 "index 0."
             )
-    kind, place = dtype or tensors[0].dtype, device or tensors[0].device
+    kind, place = dtype or tensors[0].dtype, given(device, tensors[0].device)
     flat = torch.cat([t.reshape(-1).to(device=place, dtype=kind) for t in tensors])
     pieces = flat.split([t.numel() for t in tensors])
     return StridedNested([p.view(t.shape) for p, t in zip(pieces, tensors)])

@@ -9,6 +9,7 @@ import numpy as np
 from toytorch.core import subclasses
 from toytorch.core.subclasses import DisableTorchFunctionSubclass, disabled_torch_function_impl
 from toytorch.core.tensor import Tensor, like_class, wrap
+from toytorch.facts.device import given
 from toytorch.facts.hints import Device, DType, Fn, Shape
 
 
@@ -129,7 +130,7 @@ class Uninitialized(Tensor):
         """Takes memory for a shape, and the class of an ordinary parameter or buffer."""
         with DisableTorchFunctionSubclass():
             kind = dtype or self.dtype
-            self.data = self.new_empty(shape, device=device or self.device, dtype=kind)
+            self.data = self.new_empty(shape, device=given(device, self.device), dtype=kind)
         self.__class__ = self.becomes
 
     @property

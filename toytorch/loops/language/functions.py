@@ -130,6 +130,10 @@ def power(x: Any, y: Any) -> Any:
             return np.ones(np.shape(y), np.result_type(x, y))
         return complex_power(x, y)
     if not np.ndim(y) and kind_of(y) == "f":  # the powers that have a cheaper name
+        if y.__class__ is np.ndarray and abs(y) == 0.5:
+            # A tensor, of which PyTorch's power is C's: -∞ has a root, and that of -0 is 0.
+            shape = np.shape(x)  # of one number NumPy would take the root, too
+            return np.power(x, np.full(shape or (1,), y, y.dtype)).reshape(shape)[()]
         if y == 2:
             return np.multiply(x, x)
         if y == 3:

@@ -15,7 +15,7 @@ from toytorch.core.views import counted
 from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import no_kernel, promote_types
-from toytorch.facts.hints import Fn
+from toytorch.facts.hints import Fn, Scalar
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
 from toytorch.nn.functional.distance import pairwise_distance
 from toytorch.nn.functional.reduction import legacy_reduction, reduced
@@ -473,7 +473,7 @@ def _check_scores(input: Tensor) -> None:
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
-    p: int = 1,
+    p: Scalar = 1,
     margin: float = 1.0,
     weight: Tensor | None = None,
     size_average: bool | None = None,

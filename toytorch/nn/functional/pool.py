@@ -274,8 +274,7 @@ avg_pool2d, avg_pool3d = _avg_pool(2), _avg_pool(3)
 def _even_mean(n: int, input: Tensor, output_size: OutputSize) -> Tensor:
     one = output_size == 1 or (output_size is not None and output_size in ((1,) * n, [1] * n))
     if one and input.ndim <= n:  # one bin is a mean in PyTorch, which asks for no more dimensions
-        wrap_dim(-n, input.ndim)
-        return input.mean(tuple(range(-n, 0)), True)
+        return input.mean(tuple(range(-1, -n - 1, -1)), True)
     return resize.adaptive_average(n, input, output_size)
 
 

@@ -15,7 +15,7 @@ from toytorch.autograd.function import Function, FunctionCtx
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
-from toytorch.facts.dtype import float64
+from toytorch.facts.dtype import float32, float64
 from toytorch.facts.hints import Array
 from toytorch.facts.node import Same, node_of
 from toytorch.nn.modules import rnn_arrays as arrays
@@ -58,7 +58,10 @@ def layer(kind: str, states: int, options: int) -> tuple[type[Function], Any]:
             ctx.xp = base.of_array(inputs[0]._array).xp
             made = base.launched(kind, forward_kernel, ctx.xp, *_arrays(inputs), *ctx.options)
             results, ctx.kept = tuple(_wrapped(made[: 1 + states])), made[1 + states :]
-            ctx.save_for_backward(*inputs, results[0])
+            # PyTorch's fused LSTM alone keeps what it gives; of others a program may write over that.
+            fused = kind == "lstm" and results[0].dtype is float32
+            kept = results[0] if fused or not any(ctx.needs_input_grad) else results[0].clone()
+            ctx.save_for_backward(*inputs, kept)
             return results
 
         @staticmethod

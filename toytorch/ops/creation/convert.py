@@ -20,6 +20,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.device import device as device_class
+from toytorch.facts.device import given
 from toytorch.facts.device import memory_format as format_class
 from toytorch.facts.hints import (
     Array,
@@ -439,7 +440,7 @@ def new_tensor(
     """A tensor of data with the type and place of this tensor."""
     if isinstance(data, Tensor):
         from_data.warn_of_copy("tensor.new_tensor")
-    return from_data.of_data(data, dtype or self.dtype, device or self.device, requires_grad)
+    return from_data.of_data(data, dtype or self.dtype, given(device, self.device), requires_grad)
 
 
 def new(self: Tensor, *args: object, device: Device = None, size: Shape | None = None) -> Tensor:
@@ -454,7 +455,7 @@ def new(self: Tensor, *args: object, device: Device = None, size: Shape | None =
     if self.is_sparse and len(args) == 1 and isinstance(args[0], Size):
         sizes, args = list(args[0]), args[0]
     if self.is_sparse and len(sizes) == len(args):
-        return create.without_entries("empty", sizes or [0], self.dtype, device or self.device)
+        return create.without_entries("empty", sizes or [0], self.dtype, given(device, self.device))
     if self.is_sparse and len(args) == 1 and not isinstance(args[0], Size):
         kind = type(args[0]).__name__
         raise TypeError(f"new() received an invalid combination of arguments - got ({kind})")
@@ -485,9 +486,8 @@ def copy_(self: Tensor, other: Tensor | complex, non_blocking: bool = False) -> 
         and other._array.shape == self._array.shape
         and write.quick(self)
         and not (other._requires_grad and state.fast_path is None)
+        and not writing.one_memory(other._storage, self._storage)
     ):
-        if other._storage is not None and self._storage is not None:
-            writing.refuse_shared(self, (self, other))
         self._array[...] = other._array
         writing.bump(self)
         return self
@@ -517,7 +517,7 @@ def new_empty_strided(
         size,
         stride,
         dtype=dtype or self.dtype,
-        device=device or self.device,
+        device=given(device, self.device),
         requires_grad=requires_grad,
     )
 

@@ -20,7 +20,7 @@ from toytorch.core.tensor import CAN_REQUIRE, Tensor, as_dtype, wrap
 from toytorch.core.write import need_out, refusal, refuse_leaf, take
 from toytorch.facts import dtype as types
 from toytorch.facts import state
-from toytorch.facts.device import cpu, layout_name, on_cpu, sparse_coo, strided
+from toytorch.facts.device import cpu, given, layout_name, on_cpu, sparse_coo, strided
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import cannot_cast
 from toytorch.facts.hints import (
@@ -486,7 +486,7 @@ def made_like(
         return asking(made) if requires_grad else made
     made = finish(
         lambda xp: settled(getattr(xp, fill)(source.shape, kind), fill),
-        device or input.device,
+        given(device, input.device),
         requires_grad,
     )
     return in_format(made, memory_format)
@@ -574,7 +574,9 @@ def full_like(
         return asking(made) if requires_grad else made
     if (input.layout if layout is None else layout) is sparse_coo:
         refuse_fill("full")
-    made = full(input.shape, fill_value, dtype=dtype or input.dtype, device=device or input.device)
+    made = full(
+        input.shape, fill_value, dtype=dtype or input.dtype, device=given(device, input.device)
+    )
     return lying_as(made, input, memory_format, requires_grad)
 
 

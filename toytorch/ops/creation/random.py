@@ -17,7 +17,7 @@ from toytorch.core.random import Generator, generator_of
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
-from toytorch.facts.device import cpu, on_cpu, strided
+from toytorch.facts.device import cpu, given, on_cpu, strided
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array, Device, DType, Fn, Ints, Layout, MemoryFormat, Shape, Sizes
 from toytorch.facts.schema import wrong_argument
@@ -44,7 +44,7 @@ def draw_array(
     like: Array | None = None,
 ) -> Any:
     """An array from how(source, count, type) on a device, in the order of another one's memory."""
-    where = device or create.get_default_device()
+    where = given(device, create.get_default_device())
     where = where if where is cpu else device_class(where)
     kind = dtype or types.get_default_dtype()
     rng = generator_of(where, generator)
@@ -197,7 +197,7 @@ def _like(name: str, how: Fn) -> Any:
             found = plainly_drawn(how, array.shape, input._dtype)
             if found is not None:
                 return found
-        kind, where, shape = dtype or input.dtype, device or input.device, tuple(input.shape)
+        kind, where, shape = dtype or input.dtype, given(device, input.device), tuple(input.shape)
         if input.layout is not strided and layout is not strided:
             what = "uniform_" if name == "rand_like" else "normal_"
             kinds = "SparseCPU" if input.is_sparse else "SparseCsrCPU"
@@ -311,7 +311,11 @@ def randint_like(
 ) -> Tensor:
     """`randint` in the shape, type and place of another tensor."""
     low, high = (0, low) if high is None else (low, high)
-    kind, where, like = dtype or input.dtype, device or input.device, order_of(input, memory_format)
+    kind, where, like = (
+        dtype or input.dtype,
+        given(device, input.device),
+        order_of(input, memory_format),
+    )
     made = _integers(low, high, tuple(input.shape), kind, where, None, like)
     return made.requires_grad_() if requires_grad else made
 
@@ -332,7 +336,7 @@ def randperm(
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     _refuse_length(n, dtype if out is None else out.dtype)
-    where = device or create.get_default_device()
+    where = given(device, create.get_default_device())
     where = where if where is cpu else device_class(where)
     with base.of_device(where).on(where):
         drawn_order = generator_of(where, generator).permutation(n)

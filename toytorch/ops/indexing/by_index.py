@@ -200,7 +200,7 @@ def _index_put(
     plain = a.__class__ is np.ndarray and a.size and values.size and values.dtype == a.dtype
     masked = [i is not None and i.dtype == np.bool_ for i in arrays]
     if values.size == 1 and any(masked) and not accumulate:
-        values = values.reshape(()).astype(a.dtype, copy=False)  # as masked_fill would
+        values = as_element(xp, values.reshape(()), a.dtype)  # as masked_fill would
     if not plain or accumulate or not all(map(names_few, arrays)):  # else NumPy asks, then writes
         try:
             np.broadcast_shapes(*(i.shape for i in arrays if i is not None))

@@ -10,7 +10,7 @@ from toytorch.backends import generic
 from toytorch.core.memory_order import in_rows
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.facts import state
+from toytorch.facts import state, warned
 from toytorch.facts.dtype import dtype, from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.size import wrap_dim
@@ -222,6 +222,7 @@ scatter_reduce: Op = general(
     d_src=lambda g, self, dim, index, src, reduce, include_self, result: _share(
         g, self, dim, index, src, reduce, include_self, result, "scatter_reduce src"
     ),
+    of_reals="scatter_reduce",
     doc="self[index[i][j]][j] and all src[i][j] that meet there as their sum, prod, mean, amax or "
     "amin (for dim=0).",
     out_type="same",
@@ -258,6 +259,7 @@ def _index_reduce(
         )
     same_of_slices(a, source)
     check_slices("index_reduce_", a, d, i, source)
+    warned.once("index_reduce() is in beta and the API may change at any time.")
     if how in ("amax", "amin") and i.size:
         no_extremes("maximum_cpu" if how == "amax" else "minimum_cpu", a)
     n = a.shape[d] if a.ndim else 1
@@ -288,6 +290,7 @@ index_reduce = general(
         result,
         "index_reduce source",
     ),
+    of_reals="index_reduce",
     doc="Slices of source and those of self that index names as their prod, mean, amax or amin.",
     out_type="same",
     checks=lambda _, args: same_of_slices(args[0], args[3]),

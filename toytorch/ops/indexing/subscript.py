@@ -15,7 +15,7 @@ import numpy as np
 from toytorch.backends.generic import attempt
 from toytorch.core import inplace as writing
 from toytorch.core import write
-from toytorch.core.scalars import as_filling
+from toytorch.core.scalars import as_element, as_filling
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, new, wrap
 from toytorch.core.views import made_view, quick, unrecorded_view
@@ -88,8 +88,6 @@ def as_index(part: object) -> Any:
             if part.dtype in (types.bool, types.uint8):
                 return part if state.fast_path is state.SLOW else bool(part._array)
             return part.__index__()
-        if part.dtype is types.uint8:
-            warned.at_call(OLD_MASK)
         return part
     if isinstance(part, np.bool_):
         return bool(part)
@@ -383,7 +381,9 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         numbered = by_numbers(x, index)
         if numbered is not None:
             return gathering.index.function(x, numbered)
-        picked, tensors = apply_views(x, [as_index(p) for p in as_tuple(index)])
+        parts = [as_index(p) for p in as_tuple(index)]
+        warn_of_bytes(parts)
+        picked, tensors = apply_views(x, parts)
         if any(t is not None for t in tensors):
             return gathering.index.function(picked, tensors)
     if picked is x:  # x[...] is a view, too
@@ -539,6 +539,9 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         and value.numel() == 1
         and [t.dtype for t in parts if isinstance(t, Tensor)] in ([types.bool], [types.uint8])
     ):
+        if value._array.__class__ is np.ndarray:
+            # Which refuses what is too large.
+            as_element(np, value._array.reshape(()), x._dtype.numpy)
         if value._requires_grad and state.local.grad:
             masked_put(target, tensors, parts, value)
             return
@@ -558,12 +561,13 @@ def chosen_value(
     where PyTorch calls masked_fill."""
     given = [t for t in parts if isinstance(t, Tensor)]
     kinds = {t._dtype for t in given}
-    if value.numel() == 1:
-        if kinds == {types.uint8} and len(given) == 1:  # PyTorch's masked_fill takes no bytes
-            gathering.need_mask("masked_fill_", given[0]._array)
-        masks = bool(kinds) and kinds <= {types.bool, types.uint8}
-        if masks and (value is x or writing.one_memory(value._storage, x._storage)):
-            value = value.clone()  # as masked_fill would read it
+    if value.numel() == 1 and kinds == {types.uint8} and len(given) == 1:
+        gathering.need_mask("masked_fill_", given[0]._array)  # which takes no bytes
+    warn_of_bytes(given)
+    masks = bool(kinds) and kinds <= {types.bool, types.uint8}
+    shared = value is x or writing.one_memory(value._storage, x._storage)
+    if value.numel() == 1 and masks and shared:
+        value = value.clone()  # as masked_fill would read it
     if value.ndim and value.shape[0] == 1:
         named = [t.ndim for t in tensors if t is not None]
         # One element beside a dimension of elements that a mask chose may be several another
@@ -571,6 +575,13 @@ def chosen_value(
         if value.ndim > 1 or not (target.ndim - len(named) + max(named)):
             return value.view(stripped(value.shape))
     return value
+
+
+def warn_of_bytes(parts: list[Any]) -> None:
+    """Warns of masks that are bytes, once for each."""
+    for part in parts:
+        if isinstance(part, Tensor) and part.dtype is types.uint8 and part.ndim:
+            warned.at_call(OLD_MASK)
 
 
 def one_mask(parts: list[Any]) -> bool:

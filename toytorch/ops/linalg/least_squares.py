@@ -10,6 +10,7 @@ from toytorch.backends.no_elements import lying
 from toytorch.core.memory_order import row_major
 from toytorch.core.tensor import Tensor
 from toytorch.core.write import need_out, refuse_grad
+from toytorch.facts.dtype import from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, contiguous_strides
 from toytorch.ops.creation.create import put_out
@@ -23,18 +24,17 @@ NAMES = ("solution", "residuals", "rank", "singular_values")
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-def _check(a: Array, b: Array, driver: str | None) -> None:
+def _check(a: Array, b: Array, rcond: float | None, driver: str | None) -> None:
     name = "torch.linalg.lstsq"
     if a.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     if b.ndim < 1:
         raise RuntimeError(f"{name}: other must have at least 1 dimension.")
-    if a.dtype.kind not in "fc" or a.dtype.itemsize == 2:
-        raise RuntimeError("This function doesn't handle types other than float and double")
     if a.dtype != b.dtype:
         raise RuntimeError(
             f"{name}: Expected input and other to have the same dtype, but got "
-            f"input's dtype {a.dtype} and other's dtype {b.dtype}"
+            f"input's dtype {from_numpy_dtype(a.dtype).legacy} and other's dtype "
+            f"{from_numpy_dtype(b.dtype).legacy}"
         )
     difference = a.ndim - b.ndim
     if not 0 <= difference <= 1:
@@ -51,6 +51,10 @@ def _check(a: Array, b: Array, driver: str | None) -> None:
         raise RuntimeError(
             f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
         )
+    if a.dtype.kind not in "fc" or a.dtype.itemsize == 2:
+        if rcond is None:  # which is found first
+            raise RuntimeError("This function doesn't handle types other than float and double")
+        raise no_kernel("linalg_lstsq_cpu", a.dtype)
 
 
 def full_rank(xp: ArrayModule, a: Array, b: Array) -> Any:
@@ -115,7 +119,7 @@ def by_pivots(a: Array, b: Array, limit: float) -> tuple[Array, int]:
 
 
 def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str | None) -> Any:
-    _check(a, b, driver)
+    _check(a, b, rcond, driver)
     driver = driver or "gelsy"
     vector = is_vector(a.shape, b.shape)
     b = b[..., None] if vector else b

@@ -182,7 +182,10 @@ def tensordot(
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         left, right = list(range(-dims, 0)), list(range(dims))
     else:
-        left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+        left, right = dims
+        for place, (name, over) in enumerate((("dims_self", left), ("dims_other", right)), 3):
+            if not isinstance(over, (list, tuple)):
+                raise wrong_argument("tensordot", name, place, "tuple of ints", over)
     given = list(zip(left, right))
     of_a, of_b = sizes_of(a), sizes_of(b)
     left, right = list(wrap_dims(tuple(left), len(of_a))), list(wrap_dims(tuple(right), len(of_b)))

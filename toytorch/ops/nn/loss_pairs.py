@@ -18,7 +18,7 @@ from toytorch.core.memory_order import kept, placed
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, beside, wrap
 from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote_types
-from toytorch.facts.hints import Array, ArrayModule, Fn
+from toytorch.facts.hints import Array, ArrayModule, Fn, Scalar
 from toytorch.facts.size import broadcast_pair, cannot_broadcast
 from toytorch.ops.at_once import at_once
 from toytorch.ops.define import in_own_type, internal, watched
@@ -430,7 +430,7 @@ def above_zero(z: Tensor) -> Any:
 
 
 @watched
-def margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None) -> Any:
+def margins(x: Tensor, target: Tensor, p: Scalar, margin: float, weight: Tensor | None) -> Any:
     """Σ_{j ≠ y} max(0, margin - x[y] + x[j])ᵖ·w[y]/C for rows x of scores and classes y."""
     y = target.unsqueeze(-1)
     z = above_zero(margin - x.gather(-1, y) + x)  # at 0 nothing flows back

@@ -157,7 +157,8 @@ def repeat_interleave(
             raise NotImplementedError(
                 f"\"repeat_interleave_cpu\" not implemented for '{input.dtype.legacy}'"
             )
-        repeats, input, dim = input, arange(len(input), device=input.device), 0
+        places = arange(len(input), dtype=input.dtype, device=input.device)
+        repeats, input, dim = input, places, 0
     if output_size is not None and isinstance(repeats, int):
         wanted = repeats * (input.numel() if dim is None else input.shape[dim])
         if wanted != output_size:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from toytorch.backends import base, generic
+from toytorch.backends.no_elements import lying
 from toytorch.core.formulas import filled_tensor
-from toytorch.core.memory_order import copied, dense_strides, in_rows, kept, with_layout
+from toytorch.core.memory_order import copied, dense_strides, in_rows, kept, walk, with_layout
 from toytorch.core.scalars import as_filling
 from toytorch.core.tensor import Tensor, strides_of
 from toytorch.facts import warned
@@ -108,11 +110,50 @@ def _copy(xp: ArrayModule, a: Array, src: Array, non_blocking: bool) -> Any:
         src = src.real
     if base.queued and base.hands_over(a, src) and _apart(a, src):
         return _copy_across(a, src, non_blocking)
-    if src.shape == a.shape:
-        return src
-    if broadcast_pair(a.shape, src.shape) != a.shape:
-        return _expand(xp, src, a.shape)  # raises PyTorch's error
-    return xp.broadcast_to(src, a.shape)
+    if src.shape != a.shape:
+        if broadcast_pair(a.shape, src.shape) != a.shape:
+            return _expand(xp, src, a.shape)  # raises PyTorch's error
+        src = xp.broadcast_to(src, a.shape)
+    plain = a.__class__ is src.__class__ is np.ndarray and a.dtype == src.dtype
+    if plain and a.size > 1 and np.may_share_memory(a, src):
+        return _copy_along(a, src)
+    return src
+
+
+def _copy_along(a: Array, src: Array) -> Any:
+    """Writes over memory that is read, too, element after element in the order of memory, as PyTorch
+    does: after `x[:, 1:] = x[:, :-1]` a row is one number. Where both lie side by side, its loops read 64
+    bytes before they write them."""
+    if a.strides == src.strides and address_of(a) < address_of(src):
+        return src  # each element is read before it is written over
+    shared: Any = np.shares_memory  # whose stub knows but two of the numbers that it takes
+    try:
+        if not shared(a, src, 1000):
+            return src
+    except np.exceptions.TooHardError:
+        pass  # as if it did, then
+    d, s = a.squeeze(), src[tuple(0 if n == 1 else slice(None) for n in a.shape)]
+    order = walk(d, s)
+    d, s, inner = d.transpose(order), s.transpose(order), 1
+    while inner < d.ndim and all(
+        x.strides[-inner - 1] == x.strides[-inner] * x.shape[-inner] for x in (d, s)
+    ):
+        inner += 1
+    lead = d.shape[: d.ndim - inner]
+    d, s = (
+        lying(x, (*lead, math.prod(x.shape[len(lead) :])), (*x.strides[: len(lead)], x.strides[-1]))
+        for x in (d, s)
+    )
+    n, side_by_side = d.shape[-1], d.strides[-1] == s.strides[-1] == d.itemsize
+    step = 64 // d.itemsize if side_by_side else 1
+    starts = (*range(0, n - n % step, step), *range(n - n % step, n))
+    reach = n * max(d.strides[-1], s.strides[-1]) + abs(address_of(a) - address_of(src))
+    apart = d.strides[:-1] == s.strides[:-1] and min(d.strides[:-1], default=reach) >= reach
+    for row in [()] if apart else np.ndindex(lead):  # rows by themselves are written at once
+        to, of = (x[(*row, ...)] for x in (d, s))
+        for i, end in zip(starts, (*starts[1:], n)):
+            to[..., i:end] = of[..., i:end]
+    return a
 
 
 def _apart(a: Array, src: Array) -> bool:

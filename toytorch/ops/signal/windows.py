@@ -207,8 +207,12 @@ def _older(
     n = window_length
     if dtype.is_complex and n > 1:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.legacy}'")
-    made = np.ones(n) if n < 2 else values(places(n, not periodic))
-    return _finish(made, dtype, device, requires_grad)
+    if n < 2:
+        return _finish(np.ones(n), dtype, device, requires_grad)
+    made = _finish(values(places(n + periodic, True)), dtype, device, requires_grad)
+    if periodic:  # the memory has the last place of the period, too
+        made = made.detach()[:n].detach().requires_grad_(requires_grad)
+    return made
 
 
 def _older_window(name: str, values: Any, doc: str) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from toytorch.core.op import Op
-from toytorch.core.tensor import Tensor
+from toytorch.core.tensor import Tensor, beside
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops.define import of_floats, public
 from toytorch.ops.elementwise.operand_checks import number_place, numbers, one_tensor, only_floats
@@ -52,7 +55,13 @@ igammac = of_floats(
 def _mvlgamma(xp: ArrayModule, a: Array, p: int) -> Any:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    return by_number("mvlgamma", p)(xp, a)
+    if a.dtype.itemsize > 2:
+        return by_number("mvlgamma", p)(xp, a)
+    # PyTorch rounds each x - i/2, of which some become poles, each logarithm, and their sum.
+    places = a[..., None] + (xp.arange(1 - p, 1) / 2).astype(a.dtype)
+    terms = by_number("mvlgamma", 1)(xp, places.astype(np.float32)).astype(a.dtype)
+    total = terms.astype(np.float32).sum(-1).astype(a.dtype)
+    return total + xp.asarray(p * (p - 1) * math.log(math.pi) / 4).astype(a.dtype)
 
 
 def _no_truth_values(common: DType, args: Sequence[Any]) -> None:
@@ -63,15 +72,14 @@ def _no_truth_values(common: DType, args: Sequence[Any]) -> None:
 
 
 def _mvlgamma_slope(self: Tensor, p: int) -> Any:
-    slope = self.digamma()
-    for i in range(1, p):
-        slope = slope + (self - i / 2).digamma()
-    return slope
+    places = beside(self, (np.arange(1 - p, 1) / 2).astype(self.dtype.numpy))
+    return (places + self.unsqueeze(-1)).digamma().sum(-1)
 
 
 mvlgamma = of_floats(
     "mvlgamma(Tensor self, int p) -> Tensor",
     _mvlgamma,
+    in_halves=True,
     checks=_no_truth_values,
     d_self=lambda g, self, p: g * _mvlgamma_slope(self, p),
     apart="never",
