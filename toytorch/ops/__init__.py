@@ -13,7 +13,6 @@ import toytorch.ops.creation.dlpack
 import toytorch.ops.creation.from_data
 import toytorch.ops.creation.random
 import toytorch.ops.creation.random_fill
-import toytorch.ops.creation.random_gamma
 import toytorch.ops.creation.random_of
 import toytorch.ops.creation.ranges
 import toytorch.ops.creation.shared_memory

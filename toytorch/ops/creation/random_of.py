@@ -24,6 +24,7 @@ from toytorch.ops.creation.random import draw_array, drawn, need_float
 from toytorch.ops.creation.random_fill import probabilities
 from toytorch.ops.creation.random_numbers import narrowed, normal_numbers, source_of
 from toytorch.ops.define import general, in_own_type, public, underived, watched
+from toytorch.ops.special.implicit import standard_gamma_grad
 
 
 def _normal_of(
@@ -264,4 +265,45 @@ binomial = in_own_type(
     d_count=underived("aten::binomial"),
     d_prob=underived("aten::binomial"),
     doc="How many of `count` trials succeed, each with probability prob.",
+)
+
+
+# -- gamma, and Dirichlet, which move with their parameters ---------------------------------------
+
+
+def _drawn(name: str, xp: ArrayModule, shapes: Array, kind: Any, generator: Any) -> Any:
+    """Numbers (float64) with the shapes given, as many digits drawn as `kind` has; least above 0."""
+    refuse(name, shapes.dtype)
+    rng = source_of(shapes, generator)
+    made = rng.gamma(xp.where(shapes > 0, shapes, 0).astype(kind))  # no draw where there is none
+    return xp.maximum(made.astype(kind), np.finfo(kind).tiny)
+
+
+def _standard_gamma(xp: ArrayModule, a: Array, generator: Generator | None) -> Any:
+    return _drawn("gamma_cpu", xp, a, a.dtype, generator)
+
+
+def _sample_dirichlet(xp: ArrayModule, a: Array, generator: Generator | None) -> Any:
+    made = _drawn("dirichlet", xp, a, np.float64, generator)
+    made = (made / made.sum(-1, keepdims=True)).astype(a.dtype)
+    below_one = np.nextafter(a.dtype.type(1), a.dtype.type(0))
+    return xp.clip(made, np.finfo(a.dtype).tiny, below_one)
+
+
+standard_gamma = in_own_type(
+    "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor",
+    _standard_gamma,
+    forms="function",
+    d_self=lambda g, self, result: g * standard_gamma_grad.function(self, result),
+    memory="rows",
+    doc="Numbers of the gamma distribution with the shapes given (Marsaglia and Tsang 2000).",
+)
+
+sample_dirichlet = in_own_type(
+    "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor",
+    _sample_dirichlet,
+    forms="function",
+    d_self=underived("aten::_sample_dirichlet"),
+    memory="rows",
+    doc="Rows of positive numbers that add up to 1, of Dirichlet's distribution.",
 )

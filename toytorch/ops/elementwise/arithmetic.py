@@ -199,20 +199,6 @@ fmod = pointwise(
     overload=aten_words.number_at(1),
     doc="Remainder with the sign of the dividend, as C's fmod.",
 )
-gcd = pointwise(
-    "gcd(Tensor self, Tensor other) -> Tensor",
-    formula="gcd(self, other)",
-    checks=numbers("gcd_cpu", lowest=1, highest=1),
-    doc="The greatest common divisor.",
-    out_history="none",
-)
-lcm = pointwise(
-    "lcm(Tensor self, Tensor other) -> Tensor",
-    formula="lcm(self, other)",
-    checks=numbers("lcm_cpu", lowest=1, highest=1),
-    doc="The least common multiple.",
-    out_history="none",
-)
 
 
 def _pow_self(g: Tensor, self: Tensor, other: Scalar | Tensor) -> Any:
