@@ -155,7 +155,7 @@ def test_an_expanded_distribution_that_hands_its_checks_to_its_base() -> None:
                 lambda self, value: setattr(self.base_dist, "_validate_args", value),
             )
 
-        base = t.distributions.Normal(t.zeros(2, 3), 1.0)
+        base = t.distributions.Normal(t.zeros(2, 3), 1.0, validate_args=True)
         new = Handing(base, 1).expand(t.Size([4, 2]))
         index = t.nn.ModuleList([t.nn.ReLU()])._get_abs_string_index(-1)
         return new.batch_shape, new.event_shape, new._validate_args, index

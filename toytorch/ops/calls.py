@@ -48,7 +48,7 @@ IS = {
     "str": "{0}.__class__ is str",
     "Scalar": "{0}.__class__ is float or {0}.__class__ is int",
     "None": "{0} is None",
-    "dtype": "{0}.__class__ is dtype",
+    "dtype": "{0}.__class__ is dtype_class",
 }
 # The types of the schemas that annotations stand for.
 HINTED = {"builtins.bool": "bool", "Sequence[Tensor]": "Tensor[]"}
@@ -182,6 +182,7 @@ class Call:
         name = self.function.__name__
         generated = Generated(name, f"call of {self.first or name}", self.source)
         self.front = functools.update_wrapper(generated.function, self.function)
+        self.front.__globals__["__name__"] = __name__  # where readers of tracebacks find it
         self.front.__dict__["call"] = self
         if self.creates:
             self.front.__name__ = self.called
@@ -198,7 +199,7 @@ class Call:
             "state": state,
             "SLOW": state.SLOW,
             "Tensor": Tensor,
-            "dtype": dtype,
+            "dtype_class": dtype,
             "all_int": all_int,
         }
         taken = {*space, "words", "further"}
@@ -253,7 +254,8 @@ class Call:
             return (*values, *further)
         given = [v is not d for v, d in zip(values, self.defaults)]
         count = len(given) - [*reversed(given), True].index(True)
-        if words or any(v is ABSENT for v in values[:count]):
+        lacking = any(v is ABSENT for v in values[:count]) or (count and not given[0])
+        if words or lacking:
             count = [*given, False].index(False)
         words.update(
             (n, v) for n, v, g in zip(self.known[count:], values[count:], given[count:]) if g

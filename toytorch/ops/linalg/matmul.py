@@ -54,7 +54,7 @@ def same_three(a: Any, m1: Any, m2: Any) -> None:
 def same_of_two_stacks(a: Any, b: Any) -> None:
     """Refuses stacks of factors of two types, or of truth values, if there is anything to add."""
     if 0 not in a.shape and 0 not in b.shape:
-        if kinds(a)[0].kind == "b":
+        if a.dtype.kind == "b":
             raise no_kernel("bmm", np.dtype(bool))
         same_scalar_type(a, b)
 
@@ -63,7 +63,7 @@ def same_of_stacks(a: Any, b1: Any, b2: Any) -> None:
     """Refuses a sum and stacks of factors of several types, if there is anything to add."""
     if 0 in b1.shape or 0 in b2.shape:
         return
-    if kinds(a)[0].kind == "b" == kinds(b1)[0].kind:
+    if a.dtype.kind == "b" == b1.dtype.kind:
         raise no_kernel("baddbmm", np.dtype(bool))
     if not a.dtype == b1.dtype == b2.dtype:
         x, y, z = (IN_C[kind.name] for kind in kinds(a, b1, b2))
@@ -199,9 +199,8 @@ mm = general(
 
 
 def _bmm(xp: ArrayModule, a: Array, b: Array) -> Any:
-    for name, m in (("batch1", a), ("batch2", b)):
-        if m.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
+    if not a.ndim == b.ndim == 3:
+        raise RuntimeError(f"batch{2 if a.ndim == 3 else 1} must be a 3D tensor")
     check_stacks(a, b)
     same_of_two_stacks(a, b)
     if not (a.size and b.size):
