@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import math
-from sys import modules as _modules
 from typing import Any
 
 from toytorch import backends, ops
@@ -21,6 +20,7 @@ from toytorch.core.op import registry as _registry
 from toytorch.core.printing import get_printoptions, printoptions, set_printoptions
 from toytorch.core.random import *
 from toytorch.facts.package import NAMES as _NAMES
+from toytorch.facts.package import findable as _findable
 from toytorch.facts.size import Size
 from toytorch.core import subclasses as _subclasses
 from toytorch.core.storages import LEGACY, TypedStorage, UntypedStorage
@@ -45,13 +45,6 @@ for _name, _op in _registry.items():
     if _op.has_function and "." not in _name and not _name.startswith(PACKAGES):
         globals()[_name] = _op.function
 globals().update({_name: _f for _name, _f in _PUBLIC.items() if "." not in _name})
-for _asked in (*(_op.function for _op in _registry.values()), *_PUBLIC.values()):
-    _called = getattr(_asked, "__name__", "")
-    if globals().get(_called, 0) is _asked and (
-        getattr(_modules.get(_asked.__module__), _called, None) is not _asked
-    ):
-        _asked.__module__, _asked.__qualname__ = __name__, _called  # where pickle finds it
-
 from toytorch.ops.creation.asarray import asarray
 from toytorch.ops.creation.from_data import *
 from toytorch.ops.creation.create import *
@@ -92,6 +85,8 @@ from toytorch.amp.older import (
 )
 from toytorch.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from toytorch.settings import *
+
+_findable(globals(), __name__)
 
 
 def _legacy(kind: _dtype.dtype) -> Any:

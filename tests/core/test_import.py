@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import os
+import pickle
 import subprocess
 import sys
 from functools import cache
@@ -151,3 +153,15 @@ def test_functions_keep_their_signature_where_somebody_is_asked() -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         check=True,
     )
+
+
+PLACES = ("", ".linalg", ".fft", ".special", ".nn.functional", ".nn.init", ".nn.utils", ".autograd")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_pickle_finds_public_functions(place: str) -> None:
+    """As PyTorch's: workers of a loader, which are sent what is applied to each batch, need it."""
+    shown = vars(importlib.import_module(f"toytorch{place}"))
+    public = {n: f for n, f in shown.items() if inspect.isfunction(f) and n[0] != "_"}
+    assert len(public) > 5
+    assert not [n for n, f in public.items() if pickle.loads(pickle.dumps(f)) is not f]

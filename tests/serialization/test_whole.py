@@ -383,9 +383,12 @@ def test_all_that_files_may_name() -> None:
                         "toytorch.functional.",
                         "toytorch.core.",
                         "toytorch.facts.",
+                        "toytorch.linalg.",
+                        "toytorch.fft.",
+                        "toytorch.special.",
                     )
                 )
-                or entry.thing is getattr(tt, entry.thing.__name__, None)
+                or entry.thing is getattr(tt, entry.thing.__qualname__, None)
             ), name
     words = ("load", "save", "open", "eval", "exec", "compile", "import", "file", "system", "hub")
     assert not [

@@ -122,16 +122,16 @@ def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     return toytorch.channel_shuffle(input, groups)
 
 
-def _into(function: Callable[..., Any]) -> Callable[..., Tensor]:
+def _into(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
     def write(input: Tensor, p: float, train: bool) -> Tensor:
         return input.copy_(function(input, p, train))
 
-    return called(function.__name__ + "_", f"`{function.__name__}` in place.", write)
+    return called(name, f"`{name[:-1]}` in place.", write)
 
 
-alpha_dropout_ = _into(F.alpha_dropout)
-feature_alpha_dropout_ = _into(F.feature_alpha_dropout)
-feature_dropout_ = _into(F.dropout2d)
+alpha_dropout_ = _into("alpha_dropout_", F.alpha_dropout)
+feature_alpha_dropout_ = _into("feature_alpha_dropout_", F.feature_alpha_dropout)
+feature_dropout_ = _into("feature_dropout_", F.dropout2d)
 
 
 def _copied(name: str) -> Callable[[Tensor], Tensor]:

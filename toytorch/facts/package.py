@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
 NAMES = {"toytorch"}  # `toytorch.alias` adds "torch"
@@ -25,3 +28,16 @@ def show(names: dict[str, object], *more: str) -> None:
     """
     found = {n for n, v in names.items() if callable(v) and v is not Any and n[0] != "_"}
     names["__all__"] = sorted(found | {*more})
+
+
+def findable(names: Mapping[str, object], module: str) -> None:
+    """Tells the functions of a package where `pickle` finds them: it looks for a name in a module.
+
+    Of several names of a function the one that it calls itself is chosen.
+    """
+    own_first = sorted(names.items(), key=lambda item: item[0] != getattr(item[1], "__name__", ""))
+    for name, value in own_first:
+        if isinstance(value, FunctionType) and is_ours(value.__module__):
+            home = vars(sys.modules[value.__module__])
+            if home.get(value.__qualname__) is not value:
+                value.__module__, value.__qualname__ = module, name

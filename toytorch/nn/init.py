@@ -11,6 +11,7 @@ from toytorch.core.op import registry
 from toytorch.core.random import Generator
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
+from toytorch.facts.package import findable
 from toytorch.ops.creation.create import empty_like, eye
 from toytorch.ops.creation.random import randperm
 from toytorch.ops.indexing.by_index import where
@@ -260,3 +261,5 @@ dirac, sparse = _deprecated(dirac_), _deprecated(sparse_)
 xavier_uniform, xavier_normal = _deprecated(xavier_uniform_), _deprecated(xavier_normal_)
 kaiming_uniform, kaiming_normal = _deprecated(kaiming_uniform_), _deprecated(kaiming_normal_)
 orthogonal = _deprecated(orthogonal_)
+
+findable(globals(), __name__)

@@ -13,6 +13,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Fn
+from toytorch.facts.package import findable
 from toytorch.facts.schema import wrong_argument
 from toytorch.ops.calls import Call
 
@@ -253,4 +254,5 @@ def package(prefix: str) -> dict[str, Any]:
             if name.startswith(prefix + ".") and "." not in name[len(prefix) + 1 :]
         }
     )
+    findable(found, f"toytorch.{prefix}")
     return found
