@@ -360,6 +360,7 @@ def _ask(function: types.FunctionType, func: object) -> None:
     plain = types.FunctionType(
         code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
+    plain.__qualname__ = function.__qualname__  # which errors name
     plain.__kwdefaults__, plain.__doc__ = function.__kwdefaults__, function.__doc__
     vars(plain).update(vars(function))  # the signature of what is generated later
     _plain.append((function, plain))

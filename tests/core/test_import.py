@@ -165,3 +165,16 @@ def test_pickle_finds_public_functions(place: str) -> None:
     public = {n: f for n, f in shown.items() if inspect.isfunction(f) and n[0] != "_"}
     assert len(public) > 5
     assert not [n for n, f in public.items() if pickle.loads(pickle.dumps(f)) is not f]
+
+
+def test_errors_name_the_function_once_functions_ask() -> None:
+    """Also the first time it is called, when its own code takes the place of the stub's."""
+    program = (
+        "import toytorch as t\n"
+        "class Asking(t.overrides.TorchFunctionMode): pass\n"
+        "Asking().__enter__().__exit__()\n"
+        "try: t.flatten(t.ones(2), 0, 0, 0)\n"
+        "except TypeError as e: print(e)"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert told.stdout.startswith("flatten() takes"), told
