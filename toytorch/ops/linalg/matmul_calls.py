@@ -27,7 +27,7 @@ from toytorch.ops.shaping.in_place import renamed
 def matmul_(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product of vectors, matrices or batches of matrices.
 
-    >>> matmul_(torch.eye(2), torch.tensor([3., 4.]))
+    >>> torch.matmul(torch.eye(2), torch.tensor([3., 4.]))
     tensor([3., 4.])
     """
     try:

@@ -111,7 +111,7 @@ def chunk_cat(
 ) -> Tensor:
     """Tensors padded to equal chunks along a dimension, flattened behind it and joined.
 
-    >>> chunk_cat([torch.ones(3), torch.ones(2)], 0, 2)
+    >>> torch._chunk_cat([torch.ones(3), torch.ones(2)], 0, 2)
     tensor([[1., 1., 1.],
             [1., 0., 1.]])
     """
