@@ -236,7 +236,9 @@ def _inserted(m: Any) -> Any:
     one = m.nn.Sequential(m.nn.ReLU())
     one.insert(0, m.nn.Tanh()).extend([m.nn.GELU()])
     gone = one.pop(1)
-    return repr(one), repr(gone), len(one)
+    named = m.nn.Sequential(OrderedDict(a=m.nn.ReLU(), b=m.nn.Tanh(), c=m.nn.ELU()))[:2]
+    named.append(m.nn.GELU())  # the names in front of what comes in stay
+    return repr(one), repr(gone), len(one), repr(named.insert(2, m.nn.SiLU()))
 
 
 def _module_list(m: Any) -> Any:

@@ -70,7 +70,9 @@ def norm(self: Sequence[Tensor], ord: int = 2, dtype: DType | None = None) -> tu
     return tuple(found(t.flatten(), ord, dtype=dtype) for t in self)
 
 
-def powsum(self: Sequence[Tensor], ord: float = 2, dtype: DType | None = None) -> tuple[Tensor, ...]:
+def powsum(
+    self: Sequence[Tensor], ord: float = 2, dtype: DType | None = None
+) -> tuple[Tensor, ...]:
     """Σ |x|^ord of every tensor of a list: its norm before the root."""
     lists("_foreach_powsum", self)
     return tuple(t.to(dtype or t.dtype).abs().pow(ord).sum() for t in self)
