@@ -25,6 +25,7 @@ DRAWS: dict[str, Callable[[Any], Any]] = {
     "rand_like": lambda m: m.rand_like(m.zeros(N)),
     "randn_like": lambda m: m.randn_like(m.zeros(N)),
     "uniform_": lambda m: m.zeros(N).uniform_(-2.0, 3.0),
+    "uniform_ from": lambda m: m.zeros(N).uniform_(**{"from": -2.0, "to": 3.0}),
     "normal_": lambda m: m.zeros(N).normal_(-1.0, 0.5),
     "exponential_": lambda m: m.zeros(N).exponential_(2.0),
     "bernoulli_": lambda m: m.zeros(N).bernoulli_(0.2),

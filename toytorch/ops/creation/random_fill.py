@@ -37,6 +37,7 @@ def _filler(name: str, params: str, draw: Any, doc: str) -> Any:
         forms="inplace",
         d_self=lambda g: g * 0,
         names="same",
+        words={"from": "from_"} if "from_" in params else None,
         doc=doc,
     )
 
