@@ -100,9 +100,9 @@ def as_int(value: Any) -> int:
 
 
 def called(op: Op, i: int) -> str:
-    """An argument's name, as callers spell it; that of a word of Python's has an underscore here."""
+    """An argument's name, as callers spell it."""
     name = op.schema.args[i].name
-    return "input" if name == "self" else name.rstrip("_")
+    return "input" if name == "self" else name
 
 
 def missing(op: Op, places: list[int]) -> str:
