@@ -30,23 +30,11 @@ assert all(
 
 # A second name, and the record it stands for.
 ALIASES = {
-    "multiply": "mul",
-    "negative": "neg",
-    "absolute": "abs",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "less": "lt",
-    "less_equal": "le",
-    "not_equal": "ne",
-    "fix": "trunc",
-    "arccos": "acos",
-    "arcsin": "asin",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arcsinh": "asinh",
-    "arccosh": "acosh",
+    "multiply": "mul", "negative": "neg", "absolute": "abs", "greater": "gt", "greater_equal": "ge",
+    "less": "lt", "less_equal": "le", "not_equal": "ne", "fix": "trunc", "arccos": "acos",
+    "arcsin": "asin", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh",
-}
+}  # fmt: skip
 
 
 for _name, _source in ALIASES.items():

@@ -126,23 +126,12 @@ def _reversed(self: Tensor) -> Tensor:
 
 
 OPERATORS = {
-    "add": arithmetic.add,
-    "sub": arithmetic.sub,
-    "mul": arithmetic.mul,
-    "truediv": arithmetic.div,
-    "floordiv": arithmetic.floor_divide,
-    "mod": arithmetic.remainder,
-    "pow": arithmetic.pow,
-    "and": compare.bitwise_and,
-    "or": compare.bitwise_or,
-    "xor": compare.bitwise_xor,
-    "lshift": compare.bitwise_left_shift,
-    "rshift": compare.bitwise_right_shift,
-    "lt": compare.lt,
-    "le": compare.le,
-    "gt": compare.gt,
-    "ge": compare.ge,
-}
+    "add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
+    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": arithmetic.pow,
+    "and": compare.bitwise_and, "or": compare.bitwise_or, "xor": compare.bitwise_xor,
+    "lshift": compare.bitwise_left_shift, "rshift": compare.bitwise_right_shift, "lt": compare.lt,
+    "le": compare.le, "gt": compare.gt, "ge": compare.ge,
+}  # fmt: skip
 for _name, _op in OPERATORS.items():
     setattr(Tensor, f"__{_name}__", make_operator(_op))
 for _name in ("add", "mul"):  # as PyTorch does: the number is what is multiplied by alpha

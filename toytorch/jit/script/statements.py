@@ -28,17 +28,12 @@ from toytorch.jit.script.values import At, Known, ModuleValue
 from toytorch.jit.types import Type
 
 NAMES = {
-    ast.FunctionDef: "function definitions",
-    ast.AsyncFunctionDef: "async function definitions",
-    ast.ClassDef: "class definitions",
-    ast.Try: "try blocks",
-    ast.Import: "import statements",
-    ast.ImportFrom: "import statements",
-    ast.Global: "global variables",
-    ast.Nonlocal: "nonlocal variables",
-    ast.AsyncFor: "async for loops",
+    ast.FunctionDef: "function definitions", ast.AsyncFunctionDef: "async function definitions",
+    ast.ClassDef: "class definitions", ast.Try: "try blocks", ast.Import: "import statements",
+    ast.ImportFrom: "import statements", ast.Global: "global variables",
+    ast.Nonlocal: "nonlocal variables", ast.AsyncFor: "async for loops",
     ast.AsyncWith: "async with statements",
-}
+}  # fmt: skip
 
 
 EMPTY = ("prim::ListConstruct", "prim::DictConstruct")

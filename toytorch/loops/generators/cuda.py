@@ -63,13 +63,9 @@ BLOCKS = 4  # on one multiprocessor at least: 64 registers for each thread, befo
 MANY = 16  # arrays whose addresses alone fill half of the registers that so many blocks leave
 LONG = 90  # steps in float64 of the functions it calls, whose numbers take two registers each
 INDEX = {
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
-    "quotient": "{0} / {1}",
-    "rest": "{0} % {1}",
-    "minimum": "{0} < {1} ? {0} : {1}",
-}
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "quotient": "{0} / {1}",
+    "rest": "{0} % {1}", "minimum": "{0} < {1} ? {0} : {1}",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
