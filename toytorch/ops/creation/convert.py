@@ -522,24 +522,8 @@ def new_empty_strided(
     )
 
 
-METHODS = {
-    f.__name__: f
-    for f in (
-        to,
-        type_as,
-        cpu,
-        cuda,
-        is_contiguous,
-        contiguous,
-        reshape,
-        detach,
-        detach_,
-        new,
-        new_tensor,
-        copy_,
-        new_empty_strided,
-    )
-}
+_methods = (to, type_as, cpu, cuda, is_contiguous, contiguous, reshape, detach, detach_, new)
+METHODS = {f.__name__: f for f in (*_methods, new_tensor, copy_, new_empty_strided)}
 METHODS["view"] = _view
 _view.__name__ = "view"
 METHODS.update({f"new_{n}": _new(n) for n in ("zeros", "ones", "empty", "full")})
