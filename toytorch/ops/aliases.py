@@ -14,17 +14,7 @@ from toytorch.ops.linalg import matmul
 from toytorch.ops.shaping import in_place, rearrange
 
 # Where the names below are defined.
-DEFINED_IN = (
-    limits,
-    compare,
-    convert,
-    elementary,
-    floating,
-    in_place,
-    overloads,
-    arithmetic,
-    rearrange,
-)
+SOURCES = limits, compare, convert, elementary, floating, in_place, overloads, arithmetic, rearrange
 
 # A second name, and the record it stands for.
 ALIASES = {

@@ -234,15 +234,10 @@ class EventList(list[Any]):
             by = sort_by.replace("cuda", "device")
             events.sort(key=lambda event: getattr(event, by), reverse=True)
         return table.text(
-            events,
-            memory=self.profile_memory,
-            flops=self.with_flops,
-            row_limit=row_limit,
+            events, memory=self.profile_memory, flops=self.with_flops, row_limit=row_limit,
             widths=(max_name_column_width, max_shapes_column_width, max_src_column_width),
-            header=header,
-            top_level=top_level_events_only,
-            unit=time_unit,
-        )
+            header=header, top_level=top_level_events_only, unit=time_unit,
+        )  # fmt: skip
 
     def key_averages(
         self,
