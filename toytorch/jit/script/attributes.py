@@ -32,15 +32,10 @@ BOOLS = (
     "is_quantized", "is_meta",
 )  # fmt: skip
 TENSOR_ATTRIBUTES: dict[str, Type] = {
-    "dtype": types.DTYPE,
-    "device": types.DEVICE,
-    "layout": types.LAYOUT,
-    "itemsize": types.INT,
-    "nbytes": types.INT,
-    "grad": types.Optional(types.TENSOR),
-    **dict.fromkeys(BOOLS, types.BOOL),
+    "dtype": types.DTYPE, "device": types.DEVICE, "layout": types.LAYOUT, "itemsize": types.INT,
+    "nbytes": types.INT, "grad": types.Optional(types.TENSOR), **dict.fromkeys(BOOLS, types.BOOL),
     **dict.fromkeys(("T", "mT", "H", "mH", "real", "imag", "data"), types.TENSOR),
-}
+}  # fmt: skip
 
 
 class Attributes(Subscripts):
