@@ -234,9 +234,8 @@ def copy_of(item: object) -> Any:
         made = copied(item)
     else:
         made = item.detach().clone().requires_grad_(item._requires_grad)
-    return (
-        made if item._grad_edge is None or not state.local.grad else alias_of(made)
-    )  # as that lies
+    # It lies in memory as that does.
+    return made if item._grad_edge is None or not state.local.grad else alias_of(made)
 
 
 def is_part(item: Tensor) -> bool:

@@ -168,9 +168,8 @@ class Statements(Branches):
         """Lets a name stand for something else; its type may not change inside a block."""
         scope, outer = self.scope.outer, None
         while scope is not None and (outer is None or getattr(outer, "type", None) == types.NONE):
-            outer = (
-                scope.find(name) or outer
-            )  # where it is None, it may be one of two types outside
+            # Where it is None, it may be one of two types outside.
+            outer = scope.find(name) or outer
             scope = scope.outer
         if isinstance(outer, ModuleValue) and name not in self.local_names():
             raise self.fail(

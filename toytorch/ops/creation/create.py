@@ -20,6 +20,7 @@ from toytorch.core.tensor import CAN_REQUIRE, Tensor, as_dtype, wrap
 from toytorch.core.write import need_out, refusal, refuse_leaf, take
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.composed import called
 from toytorch.facts.device import cpu, given, layout_name, on_cpu, sparse_coo, strided
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import cannot_cast
@@ -257,9 +258,7 @@ def _filled(name: str, fill: str, doc: str) -> Any:
         )
         return put_out(in_format(made, memory_format), out, names, dtype=dtype, aten=name)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return creating(function)
+    return creating(called(name, doc, function))
 
 
 def in_format(made: Tensor, memory_format: MemoryFormat | None) -> Tensor:
@@ -522,9 +521,8 @@ def _like(name: str, fill: str) -> Any:
             return asking(made) if requires_grad else made
         return made_like(fill, input, dtype, layout, device, requires_grad, memory_format)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{fill}` in the shape, type and place of another tensor."
-    return public(name)(creating(function))
+    doc = f"`{fill}` in the shape, type and place of another tensor."
+    return public(name)(creating(called(name, doc, function)))
 
 
 zeros_like, ones_like = _like("zeros_like", "zeros"), _like("ones_like", "ones")

@@ -227,9 +227,8 @@ def transposed_arrays(
     """y (B, O, …) of x (B, C, …) and w (C, O/groups, …): every x adds its multiple of a kernel."""
     sizes = transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation, extra)
     y = None
-    if w.__class__ is not np.ndarray or np.isfinite(
-        w.sum()
-    ):  # between the steps it multiplies weights by zeros
+    # Between the steps it multiplies weights by zeros.
+    if w.__class__ is not np.ndarray or np.isfinite(w.sum()):
         options = (sizes, stride, padding, dilation)
         y = _direct(xp, "convolution_input", _volumes_input, (x, w), options, groups)
     if y is not None:

@@ -179,9 +179,8 @@ _zero_by_name = _by_name()
 
 def zero_(self: Any = None, /, **words: Tensor) -> Any:
     """Every element set to 0."""
-    if words or not isinstance(
-        self, Tensor
-    ):  # the other way is taken too often for the price of `takes_words`
+    # The other way is taken too often for the price of `takes_words`.
+    if words or not isinstance(self, Tensor):
         return _zero_by_name(*(self,) * (self is not None), **words)
     if not write.quick(self):
         return _zero.written(self)
