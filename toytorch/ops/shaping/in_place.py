@@ -73,14 +73,10 @@ def _relaid(name: str, op: Any) -> Any:
 
 
 for _name, _function in {
-    "t_": view.t.function,
-    "squeeze_": view.squeeze.function,
-    "unsqueeze_": view.unsqueeze.function,
-    "swapaxes_": swapaxes,
-    "transpose_": view.transpose.function,
-    "swapdims_": PUBLIC["swapdims"],
+    "t_": view.t.function, "squeeze_": view.squeeze.function, "unsqueeze_": view.unsqueeze.function,
+    "swapaxes_": swapaxes, "transpose_": view.transpose.function, "swapdims_": PUBLIC["swapdims"],
     "as_strided_": strided.as_strided.function,
-}.items():
+}.items():  # fmt: skip
     _relaid(_name, _function)
 
 
