@@ -12,7 +12,7 @@ from toytorch.backends.sparse import SparseArray
 from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.arguments import spread
-from toytorch.core.memory_order import has_channels_last
+from toytorch.core.memory_order import has_channels_last, is_channels_last
 from toytorch.core.op import Op
 from toytorch.core.storage import InferenceStorage, ShownInference, Storage
 from toytorch.core.tensor import Tensor, alias, as_dtype, strides_of
@@ -31,7 +31,6 @@ from toytorch.facts.hints import (
     MemoryFormat,
     Scalar,
     Shape,
-    Sizes,
 )
 from toytorch.facts.node import Detached
 from toytorch.facts.schema import wrong_argument
@@ -228,26 +227,11 @@ def is_contiguous(self: Tensor, *, memory_format: MemoryFormat | None = None) ->
         ):
             return False
         if not array.size:  # PyTorch asks strides all the same
-            return lies_channels_last(array.shape, strides_of(array))
+            return is_channels_last(array.shape, strides_of(array), 1)
         return bool(np.moveaxis(array, 1, -1).flags.c_contiguous)
     if array.flags.c_contiguous:
         return array.__class__ is not SparseArray
     return is_row_major(array.shape, strides_of(array))
-
-
-def lies_channels_last(shape: Sizes, strides: Sizes) -> bool:
-    """Whether strides are those of images whose channels come last.
-
-    >>> lies_channels_last((0, 3, 2, 2), (12, 1, 6, 3)), lies_channels_last((0, 3, 2, 2), (12, 4, 2, 1))
-    (True, False)
-    """
-    expected = 1
-    for d in (1, *range(len(shape) - 1, 1, -1), 0):
-        if shape[d] != 1:
-            if strides[d] != expected:
-                return False
-            expected *= shape[d]
-    return True
 
 
 def contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
