@@ -370,7 +370,8 @@ class Engine:
                             heappush(heap, (-target.seq, target))
                     node = following
                     if node is not None:
-                        node = heappushpop(heap, (-node.seq, node))[1]
+                        if heap and heap[0][0] < -node.seq:
+                            node = heappushpop(heap, (-node.seq, node))[1]
                         grad = take(node)
         except Exception:
             settled.last = node

@@ -165,10 +165,13 @@ def _kth(xp: ArrayModule, a: Array, k: int, dim: int, keepdim: bool) -> Any:
     if a.dtype.kind in "bc":
         raise no_kernel("kthvalue_cpu", a.dtype)
     index = order(xp, a, d, False)[(slice(None),) * d + (slice(k - 1, k),)]
+    values = taken(xp, a, index, d)
     few = n <= FEW and a.size <= SEVERAL and a.__class__ is np.ndarray
-    if few and bool((_same(a, taken(xp, a, index, d)).sum(d) > 1).any()):
-        index = by_rows(a, d, lambda row: [selected(row, k - 1)])  # the one that PyTorch comes upon
-    return picked(xp, a, index, d, keepdim)
+    if few and bool((_same(a, values).sum(d) > 1).any()):  # the one that PyTorch comes upon
+        index = by_rows(a, d, lambda row: [selected(row, k - 1)])
+    if not keepdim:
+        values, index = values.squeeze(d), index.squeeze(d)
+    return values, index.astype(np.int64)
 
 
 FEW = 256  # elements of a row, of which equal ones are told apart
