@@ -373,13 +373,8 @@ def check_one_output_at_a_time(outputs: list[Tensor], xs: list[Tensor]) -> None:
         some = grad(
             chosen, xs, zeros_like(chosen.detach()) + 1, retain_graph=True, allow_unused=True
         )
-        full = grad(
-            live,
-            xs,
-            [zeros_like(o.detach()) + (i == k) for i, o in enumerate(live)],
-            retain_graph=True,
-            allow_unused=True,
-        )
+        chosen_alone = [zeros_like(o.detach()) + (i == k) for i, o in enumerate(live)]
+        full = grad(live, xs, chosen_alone, retain_graph=True, allow_unused=True)
         for a, b in zip(some, full):
             same = (a is None or b is None) or np.allclose(reals(a), reals(b), equal_nan=True)
             if not same:

@@ -332,14 +332,9 @@ class MemorySystem:
             if not known.all():
                 who = _first(~known)
                 element = int(threads.spread(index)[who]) % (memory.stride // memory.known_size)
-                self.note(
-                    (memory.name, *at),
-                    at,
-                    f"Uninitialized __{memory.space}__ read of `{memory.name}[{element}]`",
-                    threads,
-                    who,
-                    int(np.count_nonzero(~known)),
-                )
+                said = f"Uninitialized __{memory.space}__ read of `{memory.name}[{element}]`"
+                times = int(np.count_nonzero(~known))
+                self.note((memory.name, *at), at, said, threads, who, times)
                 return
 
     def make_known(self, memory: Memory, threads: Threads, offset: Array, type: Type) -> None:

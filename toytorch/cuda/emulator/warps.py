@@ -135,14 +135,9 @@ def shuffled(
     wanted = places[threads.rows * WARP + source]
     if (wanted < 0).any():
         who = int(np.argmax(wanted < 0))
-        system.note(
-            ("shuffle", at),
-            at,
-            f"{name} reads lane {int(source[who])}, which is not there: the value is undefined,",
-            threads,
-            who,
-            int(np.count_nonzero(wanted < 0)),
-        )
+        lane = int(source[who])
+        said = f"{name} reads lane {lane}, which is not there: the value is undefined,"
+        system.note(("shuffle", at), at, said, threads, who, int(np.count_nonzero(wanted < 0)))
     unknown = np.full(1, -1, np.dtype(f"i{spread.dtype.itemsize}")).view(spread.dtype)[0]
     return np.where(wanted >= 0, spread[wanted], unknown)
 

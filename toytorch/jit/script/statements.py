@@ -300,13 +300,8 @@ class Statements(Branches):
 
         def fail() -> str:
             message = self.constant("", s) if s.msg is None else self.text_of(self.value(s.msg), s)
-            self.emit(
-                "prim::RaiseException",
-                [message],
-                [],
-                s,
-                {"_class": AssertionError, "name": "AssertionError", "_assert": True},
-            )
+            error = {"_class": AssertionError, "name": "AssertionError", "_assert": True}
+            self.emit("prim::RaiseException", [message], [], s, error)
             return RAISES
 
         if known is False:

@@ -249,13 +249,8 @@ def register_parametrization(
         if not unsafe:
             before = getattr(module, tensor_name)
             after = parametrization(before)
-            _check_like(
-                after,
-                before,
-                "the `unsafe`",
-                f"module.{tensor_name}.",
-                f"parametrization(module.{tensor_name}).",
-            )
+            own = f"module.{tensor_name}"
+            _check_like(after, before, "the `unsafe`", f"{own}.", f"parametrization({own}).")
             _check_inverse(parametrization, after, before, tensor_name)
         entry.append(parametrization)
         entry.unsafe |= unsafe
