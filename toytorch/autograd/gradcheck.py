@@ -459,18 +459,9 @@ def gradgradcheck(
     if not first(*inputs, *cotangents):
         return True  # no input has any gradient
     return gradcheck(
-        first,
-        (*inputs, *cotangents),
-        eps=eps,
-        atol=atol,
-        rtol=rtol,
-        raise_exception=raise_exception,
-        nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad,
-        check_grad_dtypes=check_grad_dtypes,
-        check_batched_grad=check_batched_grad,
-        check_forward_ad=check_fwd_over_rev,
-        check_backward_ad=check_rev_over_rev,
-        fast_mode=fast_mode,
-        masked=masked,
-    )
+        first, (*inputs, *cotangents), eps=eps, atol=atol, rtol=rtol, nondet_tol=nondet_tol,
+        raise_exception=raise_exception, check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode, masked=masked,
+    )  # fmt: skip

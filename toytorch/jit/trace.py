@@ -357,12 +357,8 @@ def register(tracer: Tracer, module: Module, value: Value) -> None:
             tracer.owners.setdefault(id(tensor._array), (value, name, tensor))
     for name, child in module._modules.items():
         if child is not None:
-            node = graph.make(
-                "prim::GetAttr",
-                [value],
-                [(types.Class(type(child).__name__), name)],
-                {"name": name},
-            )
+            result = types.Class(type(child).__name__), name
+            node = graph.make("prim::GetAttr", [value], [result], {"name": name})
             tracer.block.nodes.append(node)
             register(tracer, child, node.output)
 

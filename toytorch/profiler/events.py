@@ -307,13 +307,9 @@ def events_of(recorder: Recorder, first_id: int = 1) -> list[FunctionEvent]:
     threads = {recorder.thread: 1}  # the one that started the profiler comes first
     events: dict[int, FunctionEvent] = {}
     for span in recorder.spans:
-        event = FunctionEvent(
-            first_id + len(events),
-            span,
-            threads.setdefault(span.thread, len(threads) + 1),
-            (span.start - recorder.began) / 1e3,
-            (span.end - recorder.began) / 1e3,
-        )
+        start, end = ((t - recorder.began) / 1e3 for t in (span.start, span.end))
+        thread = threads.setdefault(span.thread, len(threads) + 1)
+        event = FunctionEvent(first_id + len(events), span, thread, start, end)
         events[id(span)] = event
         parent = None if span.parent is None else events.get(id(span.parent))
         if parent is not None:

@@ -34,15 +34,11 @@ def block_barrier(threads: Threads, system: MemorySystem, at: At) -> Any:
         )
     if (batch.alive[here != 0] < batch.geometry.threads).any():
         who = int(np.argmax((batch.alive < batch.geometry.threads)[threads.blocks]))
-        system.note(
-            ("ended", at),
-            at,
+        said = (
             "__syncthreads() behind a return that some threads of the block have taken: before "
-            "Volta (sm_70) this hangs;",
-            threads,
-            who,
-            1,
+            "Volta (sm_70) this hangs;"
         )
+        system.note(("ended", at), at, said, threads, who, 1)
     later = (batch.clock // STEP + 1) * STEP
     batch.clock = (
         later if threads.all else np.where((here != 0)[batch.block_of], later, batch.clock)

@@ -64,12 +64,8 @@ class Attributes(Subscripts):
         if isinstance(kind, types.Tuple) and name in kind.names:
             return self.element(item, kind.names.index(name), at)
         if kind == types.DEVICE and name in ("type", "index"):
-            return self.one(
-                f"prim::{name}",
-                [item],
-                types.STR if name == "type" else types.Optional(types.INT),
-                at,
-            )
+            kind = types.STR if name == "type" else types.Optional(types.INT)
+            return self.one(f"prim::{name}", [item], kind, at)
         if isinstance(kind, types.Enum) and name in ("name", "value"):
             made = types.STR if name == "name" else kind.element
             return self.one(f"prim::Enum{name.title()}", [item], made, at)

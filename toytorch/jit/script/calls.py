@@ -105,12 +105,8 @@ class Calls(Pythons, Attributes):
             return self.cast(value, kind, node)
         word = getattr(function, "word", "")
         if word == "unchecked_cast":
-            return self.one(
-                "prim::unchecked_cast",
-                [self.value(node.args[1])],
-                self.annotation(node.args[0]),
-                node,
-            )
+            value, kind = self.value(node.args[1]), self.annotation(node.args[0])
+            return self.one("prim::unchecked_cast", [value], kind, node)
         if word == "uninitialized":
             return self.uninitialized(self.block, self.annotation(node.args[0]), node)
         if function in (isinstance, markers.isinstance_) and len(node.args) == 2:

@@ -104,14 +104,9 @@ def cuda_source(nest: Nest, wide: bool = False, narrow: bool = False) -> CudaSou
     first = "\n".join(textwrap.wrap(first, 98, subsequent_indent=" " * 8))
     first = first.replace("~", " ")
     lines = [cuda_prelude.of(own + body), own, first, *generator.opening, body]
-    return CudaSource(
-        "\n".join(filter(None, lines)) + "\n}",
-        tuple(generator.parameters),
-        generator.by_block,
-        THREADS,
-        generator.scratch,
-        LANES if wide else 1,
-    )
+    text, lanes = "\n".join(filter(None, lines)) + "\n}", LANES if wide else 1
+    given, scratch = tuple(generator.parameters), generator.scratch
+    return CudaSource(text, given, generator.by_block, THREADS, scratch, lanes)
 
 
 def widens(nest: Nest) -> bool:

@@ -684,12 +684,8 @@ def eye(
         if value is not None and value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     kind = _kind(dtype if dtype is not None or out is None else out.dtype)
-    return put_out(
-        finish(lambda xp: xp.eye(n, m, dtype=kind), device, requires_grad, "eye"),
-        out,
-        dtype=dtype,
-        aten="eye",
-    )
+    made = finish(lambda xp: xp.eye(n, m, dtype=kind), device, requires_grad, "eye")
+    return put_out(made, out, dtype=dtype, aten="eye")
 
 
 # -- from data ------------------------------------------------------------------------------------
