@@ -263,11 +263,8 @@ class Loops(Statements):
         def place(i: Value) -> Value:
             if offset == 0:
                 return i
-            return self.one_builtin(
-                "add",
-                [i, self.as_value(offset if isinstance(offset, Value) else Known(offset), at)],
-                at,
-            )
+            known = offset if isinstance(offset, Value) else Known(offset)
+            return self.one_builtin("add", [i, self.as_value(known, at)], at)
 
         return Counted(source.length, lambda i: Items([place(i), source.item(i)]))
 

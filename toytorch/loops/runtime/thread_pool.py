@@ -245,11 +245,8 @@ class ThreadPool:
             worker = start + 8 * (size + LINE * k)
             lock = python.PyThread_allocate_lock()
             python.PyThread_acquire_lock(lock, 1)
-            write(
-                worker,
-                {"asleep": 1, "lock": lock, "queue": self.queue, "following": following},
-                WORKER,
-            )
+            fields = {"asleep": 1, "lock": lock, "queue": self.queue, "following": following}
+            write(worker, fields, WORKER)
             if python.PyThread_start_new_thread(life, worker) == ctypes.c_ulong(-1).value:
                 break  # no thread could be made: fewer work
             following = worker

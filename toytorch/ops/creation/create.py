@@ -250,12 +250,11 @@ def _filled(name: str, fill: str, doc: str) -> Any:
                 )
             return without_entries(fill, shape, dtype, device, requires_grad, layout=layout)
         kind = out.dtype if dtype is None and out is not None else dtype
-        made = finish(
-            lambda xp: settled(filled(getattr(xp, fill), shape, _kind(kind, name)), fill),
-            device,
-            requires_grad,
-            name,
-        )
+
+        def make(xp: ArrayModule) -> Any:
+            return settled(filled(getattr(xp, fill), shape, _kind(kind, name)), fill)
+
+        made = finish(make, device, requires_grad, name)
         return put_out(in_format(made, memory_format), out, names, dtype=dtype, aten=name)
 
     return creating(called(name, doc, function))
