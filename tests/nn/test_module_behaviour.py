@@ -236,7 +236,9 @@ def _inserted(m: Any) -> Any:
     one = m.nn.Sequential(m.nn.ReLU())
     one.insert(0, m.nn.Tanh()).extend([m.nn.GELU()])
     gone = one.pop(1)
-    return repr(one), repr(gone), len(one)
+    named = m.nn.Sequential(OrderedDict(a=m.nn.ReLU(), b=m.nn.Tanh(), c=m.nn.ELU()))[:2]
+    named.append(m.nn.GELU())  # the names in front of what comes in stay
+    return repr(one), repr(gone), len(one), repr(named.insert(2, m.nn.SiLU()))
 
 
 def _module_list(m: Any) -> Any:
@@ -252,6 +254,11 @@ def _operators_of_a_class(m: Any) -> Any:
     class Layer(m.nn.Module):  # type: ignore[misc, name-defined]  # PyTorch's base or ours
         norm, join, new = m.tanh, m.cat, m.zeros
 
+    def forward(self: Any) -> Any:
+        return type(self)
+
+    forward.__module__ = "a_package.ops.layers"  # another's package, which may have such names, too
+    assert type("Other", (m.nn.Module,), {"forward": forward})()().__name__ == "Other"
     one = Layer()
     return one.norm(m.ones(2)), one.join([m.ones(1), one.new(2)]), Layer.norm(m.ones(1))
 

@@ -199,6 +199,41 @@ def test_few_elements(label: str, name: str) -> None:
             )
 
 
+SHORT: list[Callable[[Any, int], Any]] = [
+    lambda m, n: m.rand(n),
+    lambda m, n: m.rand(n, dtype=m.float64),
+    lambda m, n: m.randn(n),
+    lambda m, n: m.randint(9, (n,)),
+    lambda m, n: m.empty(n).uniform_(-2, 5),
+    lambda m, n: m.empty(n).exponential_(3),
+    lambda m, n: m.bernoulli(m.full((n,), 0.3)),
+    lambda m, n: m.empty(n).bernoulli_(0.3),
+    lambda m, n: m.randperm(n),
+]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_short_draws_one_after_the_other(seed: int) -> None:
+    """Of several kinds, over many blocks of the stream; states are saved and come back in between."""
+    plan = np.random.default_rng(seed)
+    steps = [(int(plan.integers(12)), int(plan.integers(40))) for _ in range(400)]
+
+    def all_of(m: Any) -> list[Any]:
+        m.manual_seed(seed)
+        made, states = [], [m.get_rng_state()]
+        for kind, n in steps:
+            if kind < len(SHORT):
+                made.append(SHORT[kind](m, n).double().numpy())
+            elif kind == len(SHORT):
+                states.append(m.get_rng_state())
+            elif kind > len(SHORT) + 1:
+                m.set_rng_state(states[n % len(states)])
+        return made
+
+    for got, want in zip(all_of(tt), all_of(torch), strict=True):
+        np.testing.assert_allclose(got, want, rtol=3e-7)
+
+
 LAYOUTS: dict[str, Callable[[Any, Any], Any]] = {
     "transposed": lambda m, t: m.empty(7, 40, dtype=t).t(),
     "moved": lambda m, t: m.empty(3, 4, 5, 6, dtype=t).permute(2, 0, 3, 1),

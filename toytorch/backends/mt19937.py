@@ -42,6 +42,13 @@ UNIT24, UNIT53 = np.array(2.0**-24, FLOAT32), np.array(2.0**-53)
 ROW = 16  # normal numbers made together
 
 
+def unit24(words: Array) -> Any:
+    """Words as uniform numbers of float32 in [0, 1)."""
+    made: Any = (words & LOW24).view(INT32).astype(FLOAT32)
+    made *= UNIT24
+    return made
+
+
 class MersenneGenerator:
     """A stream of random numbers; `toytorch.backends.base.RandomSource` says what its methods are."""
 
@@ -49,6 +56,7 @@ class MersenneGenerator:
         self.seed = int(seed) % (1 << 64)
         self.state = mersenne.seeded(self.seed).copy()
         self.block = np.empty((1, WORDS), np.uint32)
+        self.units: tuple[Any, Any] = None, None  # a block, and its words as numbers in [0, 1)
         self.at = WORDS  # how much of the block is used up
         self.started = False  # whether it has ever been filled
         self.kept: float | None = None  # the second normal number of a pair
@@ -140,9 +148,18 @@ class MersenneGenerator:
 
     def bits24(self, count: int) -> Any:
         """`count` uniform numbers of float32 in [0, 1)."""
-        made: Any = (self.words(count) & LOW24).view(INT32).astype(FLOAT32)
-        made *= UNIT24
-        return made
+        if count > FEW:
+            return unit24(self.words(count))
+        with self.lock:
+            start, end = self.at, self.at + count
+            if end <= WORDS:  # which are a part of the block's, computed once for many calls
+                block, numbers = self.units
+                if block is not self.block:
+                    numbers = unit24(self.block[0])
+                    self.units = self.block, numbers
+                self.at = end
+                return numbers[start:end].copy()
+        return unit24(self.words(count))
 
     def bits53(self, count: int) -> Any:
         """`count` uniform numbers of float64 in [0, 1)."""
@@ -172,12 +189,12 @@ class MersenneGenerator:
 
     def uniform(self, count: int, type: npt.DTypeLike, low: float = 0.0, high: float = 1.0) -> Any:
         """Numbers in [low, high): a word each, or two (float64)."""
-        if np.dtype(type) == np.float64:
+        if type is not FLOAT32 and np.dtype(type) == np.float64:
             span = high - low
             return self.chunks(count, type, lambda n: mersenne.scaled(self.bits53(n), span, low))
+        if low == 0 and high == 1:
+            return self.bits24(count) if count <= CHUNK else self.chunks(count, type, self.bits24)
         span = float(np.float32(high) - np.float32(low))
-        if span == 1 and low == 0:
-            return self.chunks(count, type, self.bits24)
         return self.chunks(count, type, lambda n: mersenne.scaled(self.bits24(n), span, low))
 
     def normal(
@@ -283,6 +300,8 @@ class MersenneGenerator:
         """Whether uniform numbers are below a chance (two words each), or each below its own: one
         word where the chances are float32."""
         if not isinstance(chance, np.ndarray):
+            if count <= FEW:
+                return np.array([u < chance for u in self.few53(count)], bool)
             return self.chosen(count, bool, chance, True)
         if chance.dtype == np.float64:
             return self.bits53(count) < chance
@@ -302,6 +321,9 @@ class MersenneGenerator:
 
     def exponential(self, count: int, rate: float = 1.0) -> Any:
         """Times between events (float64): two words each."""
+        if count <= FEW:
+            scale = -1.0 / rate
+            return np.array([scale * math.log1p(-u) for u in self.few53(count)])
         return self.chunks(
             count, np.float64, lambda n: -1.0 / rate * mersenne.each("log1p", -self.bits53(n))
         )

@@ -2,7 +2,8 @@
 
 INPLACE is for ops that are one of NumPy's functions of arrays (ufuncs), which write where they read.
 POINTWISE makes the result of few elements and copies it. RECORDED is for ops with a derivative: it also
-makes the node that the write leaves in the graph.
+makes the node that the write leaves in the graph. DRAWN is for random numbers, of which no gradient
+comes.
 """
 
 from __future__ import annotations
@@ -131,15 +132,37 @@ RECORDED_LIST = """\
                             or t._storage is s0 is not None or t._requires_grad):
                         return inplace(op, {args})
 """
+DRAWN = """\
+    try:
+        if quick(self) and self._dtype.plain{tests}:
+            assign(self._array, kernel(self._array, {options}))
+            bump(self)
+            return self
+    except (AttributeError, TypeError, ValueError, OverflowError, RuntimeError):
+        pass  # nothing has been drawn; the general path says what is wrong
+"""
 FEW = 4096  # elements; of more, the general path writes the result where it belongs as it is made
 
 
 def write_inplace(op: Op) -> str:
     """The lines in front of an in-place form that do the usual call; "" where there are none."""
+    if op.random:
+        return drawn(op)
     ufunc, recorded = by_ufunc(op), with_history(op)
     if op.kind == "pointwise" and recorded:  # which also does what is not recorded
         return ufunc + recorded
     return ufunc + by_kernel(op) * (len(op.schema.args) > 1 or not ufunc) + recorded
+
+
+def drawn(op: Op) -> str:
+    """The lines for a tensor that is filled with random numbers, by options that are no tensors."""
+    options = op.schema.args[1:]
+    if op.kind != "general" or op.upcast or op.many or op.schema.returns != ("Tensor",):
+        return ""
+    return DRAWN.format(
+        tests="".join(number_test(a) if a.is_tensor else option_test(a) for a in options),
+        options=", ".join(a.name for a in options),
+    )
 
 
 def with_history(op: Op) -> str:
@@ -152,7 +175,6 @@ def with_history(op: Op) -> str:
         or not op.derivatives
         or args[0].name not in op.derivatives
         or op.many
-        or op.random
         or op.lost
         or op.kernel is None
         or any(kind == "result" and 0 not in users for kind, _, users in op.plan)
@@ -227,12 +249,16 @@ def option_test(a: Argument) -> str:
     if a.type == "Indices":
         return ""
     if a.type in ("Scalar", "float"):
-        return f" and ({a.name}.__class__ is float or {a.name}.__class__ is int)"
+        return number_test(a)
     if a.type.startswith("dtype"):
         return f" and {a.name} is None"
     if a.type in TYPED:
         return f" and {a.name}.__class__ is {a.type}"
     return f" and {a.name}.__class__ is not Tensor"
+
+
+def number_test(a: Argument) -> str:
+    return f" and ({a.name}.__class__ is float or {a.name}.__class__ is int)"
 
 
 def edge_of(op: Op, i: int) -> str:
@@ -250,7 +276,6 @@ def by_kernel(op: Op) -> str:
         or op.promotion not in ("default", "float", "tensors")
         or op.schema.returns != ("Tensor",)
         or op.many
-        or op.random
         or op.kernel is None
     ):
         return ""
@@ -264,7 +289,7 @@ def by_kernel(op: Op) -> str:
             operands += OPERAND.format(i=i, name=a.name, args=args, number=number, if_=if_)
             values.append(f"a{i}")
         elif a.type in ("Scalar", "float"):
-            numbers += f" and ({a.name}.__class__ is float or {a.name}.__class__ is int)"
+            numbers += number_test(a)
             values.append(a.name)
         else:
             return ""

@@ -70,6 +70,14 @@ def norm(self: Sequence[Tensor], ord: int = 2, dtype: DType | None = None) -> tu
     return tuple(found(t.flatten(), ord, dtype=dtype) for t in self)
 
 
+def powsum(
+    self: Sequence[Tensor], ord: float = 2, dtype: DType | None = None
+) -> tuple[Tensor, ...]:
+    """Σ |x|^ord of every tensor of a list: its norm before the root."""
+    lists("_foreach_powsum", self)
+    return tuple(t.to(dtype or t.dtype).abs().pow(ord).sum() for t in self)
+
+
 def zero_(self: Sequence[Tensor]) -> list[Tensor]:
     """Zeros in every tensor of a list."""
     lists("_foreach_zero_", self)
@@ -91,4 +99,8 @@ for _method, _count in COUNTS.items():
     for _tail in ("", "_"):
         _name = f"_foreach_{_method}{_tail}"
         PUBLIC[_name] = make(_name, NAMES.get(_method, _method) + _tail, _count)
-PUBLIC.update(_foreach_norm=norm, _foreach_zero_=zero_, _foreach_copy_=copy_)
+for _method, _count in {"max": 0, "clone": 0, "mm": 1}.items():  # which have no form in place
+    PUBLIC[f"_foreach_{_method}"] = make(f"_foreach_{_method}", _method, _count)
+PUBLIC.update(
+    _foreach_norm=norm, _foreach_powsum=powsum, _foreach_zero_=zero_, _foreach_copy_=copy_
+)

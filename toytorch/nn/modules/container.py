@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -43,10 +43,11 @@ class _Numbered(Module):
             del self._modules[name]
         self._renumber(self._modules.values())
 
-    def _renumber(self, modules: Iterable[Any]) -> None:
-        numbered = {str(i): m for i, m in enumerate(modules)}
+    def _renumber(self, modules: Iterable[Any], first: Sequence[str] = ()) -> None:
+        """Names modules by number; the first ones keep these names."""
+        named = {first[i] if i < len(first) else str(i): m for i, m in enumerate(modules)}
         self._modules.clear()
-        self._modules.update(numbered)
+        self._modules.update(named)
 
     def append(self: T, module: Module) -> T:
         """Adds a module at the end."""
@@ -112,9 +113,9 @@ class Sequential(_Numbered):
         n = len(self)
         if not -n <= index <= n:
             raise IndexError(f"Index out of range: {index}")
-        modules = list(self)
+        modules, names = list(self), list(self._modules)
         modules.insert(index, module)
-        self._renumber(modules)
+        self._renumber(modules, names[: index if index >= 0 else n + index])
         return self
 
     @staticmethod

@@ -11,7 +11,6 @@ import numpy as np
 
 from toytorch.core.write import c_name
 from toytorch.facts import dtype as types
-from toytorch.facts.hints import Array
 
 WIDE = frozenset({"float32", "float64"})
 REAL = WIDE | {"float16", "bfloat16"}
@@ -43,14 +42,14 @@ def refuse(kernel: str, kind: np.dtype[np.generic]) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{legacy}'")
 
 
-def refuse_steps(distribution: str, a: Array) -> None:
+@functools.lru_cache(256)
+def refuse_steps(distribution: str, type: np.dtype[np.generic]) -> None:
     """Refuses to fill what is no float with numbers of a continuous distribution."""
-    name = a.dtype.name
-    if name in NARROWER:
-        kind = types.from_numpy_dtype(a.dtype)
+    if type.name in NARROWER:
+        kind = types.from_numpy_dtype(type)
         said = c_name(kind) if distribution == "Cauchy" else kind.legacy
         raise RuntimeError(
             f"{distribution} distribution is a continuous probability distribution. dtype must be "
             f"a floating point but you specified {said}"
         )
-    refuse(f"{distribution.lower()}_cpu", a.dtype)
+    refuse(f"{distribution.lower()}_cpu", type)

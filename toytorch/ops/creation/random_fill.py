@@ -14,7 +14,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.core.write import c_name, inplace
 from toytorch.facts import dtype as types
 from toytorch.facts.dtype import from_numpy_dtype
-from toytorch.facts.hints import Array, ArrayModule, Sizes
+from toytorch.facts.hints import Array, ArrayModule, DType, Sizes
 from toytorch.ops.creation.draw_refusals import refuse, refuse_steps
 from toytorch.ops.creation.random_numbers import (
     any_integers,
@@ -26,6 +26,8 @@ from toytorch.ops.creation.random_numbers import (
     upper_bound,
 )
 from toytorch.ops.define import in_own_type, public
+
+FEW = 4096  # elements in rows, for which no memory will lack
 
 
 def _filler(name: str, params: str, draw: Any, doc: str) -> Any:
@@ -39,10 +41,19 @@ def _filler(name: str, params: str, draw: Any, doc: str) -> Any:
     )
 
 
-def _refuse_bounds(low: float, high: float) -> None:
+def _refuse_bounds(low: float, high: float, kind: DType) -> None:
+    most = float(types.finfo(kind).max)
+    for side, value in (("from", low), ("to", high)):
+        if not -most <= value <= most:
+            raise RuntimeError(f"{side} is out of bounds for {c_name(kind)}")
     if low > high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
+        )
+    if high - low > most:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{kind.legacy}>::max(), but found "
+            f"to={high:g} and from={low:g} which result in to-from to exceed the limit"
         )
 
 
@@ -51,6 +62,8 @@ def _filled(
 ) -> Any:
     """What is drawn for an array, in the order of its memory."""
     rng = source_of(a, generator)
+    if a.size <= FEW and a.flags.c_contiguous and not more:
+        return narrowed(draw(rng, a.size), a.dtype).reshape(a.shape)
     return in_memory_order(lambda n: narrowed(draw(rng, n), a.dtype), a.shape, a, *more)
 
 
@@ -58,17 +71,8 @@ def _uniform_fill(
     xp: ArrayModule, a: Array, low: float, high: float, generator: Generator | None
 ) -> Any:
     refuse("check_uniform_bounds", a.dtype)
-    kind = from_numpy_dtype(a.dtype)
-    most = float(types.finfo(kind).max)
-    for side, value in (("from", low), ("to", high)):
-        if not -most <= value <= most:
-            raise RuntimeError(f"{side} is out of bounds for {c_name(kind)}")
-    _refuse_bounds(low, high)
-    if high - low > most:
-        raise RuntimeError(
-            f"uniform_ expects to-from <= std::numeric_limits<{kind.legacy}>::max(), but found "
-            f"to={high:g} and from={low:g} which result in to-from to exceed the limit"
-        )
+    if not -1 <= low <= high <= 1:
+        _refuse_bounds(low, high, from_numpy_dtype(a.dtype))
     return _filled(a, generator, lambda rng, n: uniform_numbers(rng, n, a.dtype, low, high))
 
 
@@ -109,7 +113,7 @@ def _exponential_fill(xp: ArrayModule, a: Array, lambd: float, generator: Genera
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     if not a.size:
         return a
-    refuse_steps("Exponential", a)
+    refuse_steps("Exponential", a.dtype)
     return _filled(a, generator, lambda rng, n: rng.exponential(n, lambd))
 
 
@@ -118,7 +122,7 @@ def _cauchy_fill(
 ) -> Any:
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    refuse_steps("Cauchy", a)
+    refuse_steps("Cauchy", a.dtype)
     return _filled(a, generator, lambda rng, n: rng.cauchy(n, median, sigma))
 
 

@@ -17,6 +17,7 @@ from toytorch.backends.base import RandomSource
 from toytorch.core.random import Generator, generator_of
 from toytorch.facts import dtype as types
 from toytorch.facts import warned
+from toytorch.facts.device import cpu
 from toytorch.facts.hints import Array
 from toytorch.ops.creation.draw_refusals import refuse
 
@@ -169,4 +170,6 @@ def any_integers(rng: RandomSource, count: int, type: np.dtype[Any]) -> Any:
 
 def source_of(a: Array | float, generator: Generator | None) -> Any:
     """The source that numbers for an array come from: the generator's, or its device's."""
+    if a.__class__ is np.ndarray:
+        return generator_of(cpu, generator)
     return generator_of(base.of_array(a).device(a), generator)
