@@ -132,84 +132,58 @@ def _dispatched() -> object:
 _subclasses.appeared = _overrides
 _subclasses.answering = _dispatched
 
-# What is imported when first named: a program that only adds tensors waits for none of it.
+# Modules, and which of their names are imported when first named: a program that only adds tensors
+# waits for none of them.
+_LATER = """
+_C: AnyType BoolType ComplexType DeviceObjType FloatType IntType NoneType NumberType StorageBase \
+    StringType TensorType Type
+_lobpcg: lobpcg
+accelerator: get_device_module
+compat._checks: _assert_async _check _check_index _check_is_size _check_not_implemented \
+    _check_tensor_all _check_tensor_all_with _check_type _check_value _check_with is_storage
+compat._names: alpha_dropout_ autocast_decrement_nesting autocast_increment_nesting \
+    ccol_indices_copy col_indices_copy cond crow_indices_copy dequantize eig feature_alpha_dropout_ \
+    feature_dropout_ has_lapack has_mkl has_openmp has_spectral indices_copy init_num_threads \
+    legacy_contiguous_format lstsq matrix_rank native_channel_shuffle row_indices_copy \
+    set_anomaly_enabled solve symeig values_copy while_loop
+compat._native_attention: _masked_softmax _native_multi_head_attention \
+    _transform_bias_rescale_qkv
+compat._streams: Event Stream
+core.subclasses: DisableTorchFunction DisableTorchFunctionSubclass
+facts.trace: AcceleratorError OutOfMemoryError
+func: vmap
+futures: Future
+jit: ScriptFunction ScriptModule compile fork wait
+nn.c_forms: adaptive_max_pool1d addmv_ binary_cross_entropy_with_logits cosine_embedding_loss \
+    ctc_loss frobenius_norm hinge_embedding_loss is_distributed is_vulkan_available kl_div \
+    margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d nuclear_norm \
+    poisson_nll_loss triplet_margin_loss
+nn.functional: avg_pool1d
+nn.rnn_forms: gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell
+nn.utils.weight_norm: norm_except_dim
+ops.creation.sobol: _sobol_engine_draw _sobol_engine_ff_ _sobol_engine_initialize_state_ \
+    _sobol_engine_scramble_
+ops.sparse.compressed_create: sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor \
+    sparse_csc_tensor sparse_csr_tensor
+ops.sparse.older: hsmm hspmm native_norm smm sspaddmm
+serialization: load save
+symbolic: SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt \
+    sym_sum
+"""
 LATER = {
-    "avg_pool1d": "nn.functional",
-    **dict.fromkeys(("load", "save"), "serialization"),
-    **dict.fromkeys(("AcceleratorError", "OutOfMemoryError"), "facts.trace"),
-    **dict.fromkeys(
-        ("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite"), "symbolic"
-    ),
-    **dict.fromkeys(("sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "symbolic"),
-    **dict.fromkeys(("DisableTorchFunction", "DisableTorchFunctionSubclass"), "core.subclasses"),
-    **dict.fromkeys(
-        "adaptive_max_pool1d addmv_ binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss "
-        "frobenius_norm hinge_embedding_loss is_distributed is_vulkan_available kl_div "
-        "margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d nuclear_norm "
-        "poisson_nll_loss "
-        "triplet_margin_loss".split(),
-        "nn.c_forms",
-    ),
-    **dict.fromkeys("hsmm hspmm native_norm smm sspaddmm".split(), "ops.sparse.older"),
-    "norm_except_dim": "nn.utils.weight_norm",
-    **dict.fromkeys(("_check", "_check_index", "_check_is_size", "_check_type"), "compat._checks"),
-    **dict.fromkeys(("_check_not_implemented", "_check_value", "_check_with"), "compat._checks"),
-    **dict.fromkeys(("_check_tensor_all", "_check_tensor_all_with"), "compat._checks"),
-    "Future": "futures",
-    **dict.fromkeys(
-        "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell".split(),
-        "nn.rnn_forms",
-    ),
-    **dict.fromkeys(
-        "alpha_dropout_ autocast_decrement_nesting autocast_increment_nesting ccol_indices_copy "
-        "col_indices_copy cond crow_indices_copy dequantize eig feature_alpha_dropout_ "
-        "feature_dropout_ has_lapack has_mkl has_openmp has_spectral indices_copy "
-        "init_num_threads legacy_contiguous_format lstsq matrix_rank native_channel_shuffle "
-        "row_indices_copy set_anomaly_enabled solve symeig values_copy while_loop".split(),
-        "compat._names",
-    ),
-    **dict.fromkeys(("fork", "wait"), "jit"),
-    **dict.fromkeys(
-        "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_csc_tensor "
-        "sparse_csr_tensor".split(),
-        "ops.sparse.compressed_create",
-    ),
-    **dict.fromkeys(
-        "_sobol_engine_draw _sobol_engine_ff_ _sobol_engine_initialize_state_ "
-        "_sobol_engine_scramble_".split(),
-        "ops.creation.sobol",
-    ),
-    "StorageBase": "_C",
-    "is_storage": "compat._checks",
-    **dict.fromkeys(("Event", "Stream"), "compat._streams"),
-    "_assert_async": "compat._checks",
-    "lobpcg": "_lobpcg",
-    "_masked_softmax": "compat._native_attention",
-    "_native_multi_head_attention": "compat._native_attention",
-    "_transform_bias_rescale_qkv": "compat._native_attention",
-    **dict.fromkeys(("ScriptFunction", "ScriptModule", "compile"), "jit"),
-    **dict.fromkeys(  # kinds of types, which hints name: `from torch import TensorType`
-        "AnyType BoolType ComplexType DeviceObjType FloatType IntType NoneType NumberType StringType "
-        "TensorType Type".split(),
-        "_C",
-    ),
-    "get_device_module": "accelerator",
-    "vmap": "func",
+    name: line.partition(":")[0]
+    for line in _LATER.splitlines()
+    for name in line.partition(":")[2].split()
 }
 LATER_PACKAGES = (
     "__config__ __future__ _C _VF _dynamo _functorch _jit_internal _lobpcg _logging _ops _tensor "
-    "_tensor_str _utils _vmap_internals "
-    "accelerator compiler cpu cuda distributed distributions fft func functional futures fx hub "
-    "jit library linalg masked mps multiprocessing nested nn optim overrides profiler quasirandom "
-    "return_types "
-    "serialization signal sparse special storage testing trainer types utils vision viz xpu"
+    "_tensor_str _utils _vmap_internals accelerator compiler cpu cuda distributed distributions "
+    "fft func functional futures fx hub jit library linalg masked mps multiprocessing nested nn "
+    "optim overrides profiler quasirandom return_types serialization signal sparse special storage "
+    "testing trainer types utils vision viz xpu"
 ).split()
-ABSENT = (
-    "_inductor",
-    "onnx",
-    "PyTorchFileReader",
-    "PyTorchFileWriter",
-)  # names alone: compat/_absent.py
+# Names alone, in compat/_absent.py.
+ABSENT = ("_inductor", "onnx", "PyTorchFileReader", "PyTorchFileWriter")
 LACKING = {  # what PyTorch has and toytorch has not, and what to do instead
     "ao": "quantization; torch.autocast computes in half precision",
     "export": "export of programs; torch.jit.trace and torch.jit.script make graphs",

@@ -24,14 +24,9 @@ from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
 __all__ = [
-    "download_url_to_file",
-    "get_dir",
-    "help",
-    "list",
-    "load",
-    "load_state_dict_from_url",
+    "download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url",
     "set_dir",
-]
+]  # fmt: skip
 
 CHUNK = 128 * 1024  # bytes read at once
 HASH = re.compile(r"-([a-f0-9]*)\.")  # of "resnet18-f37072fd.pth"

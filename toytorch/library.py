@@ -37,15 +37,9 @@ KEYS = {"CPU": "cpu", "CUDA": "cuda", "cpu": "cpu", "cuda": "cuda"}
 # -- signatures ------------------------------------------------------------------------------------
 
 WORDS: dict[Any, str] = {
-    Tensor: "Tensor",
-    int: "SymInt",
-    float: "float",
-    bool: "bool",
-    str: "str",
-    dtype: "ScalarType",
-    device: "Device",
-    complex: "complex",
-}
+    Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType",
+    device: "Device", complex: "complex",
+}  # fmt: skip
 LISTED = ("Tensor", "SymInt", "float", "bool")
 NUMBER = frozenset((int, float, bool))
 

@@ -93,10 +93,8 @@ def _functions() -> Iterator[tuple[str, str, Any]]:
                 continue
             if name in METHODS if space is Tensor else name in IGNORED or name[:1] == "_":
                 continue
-            if value in (
-                handle_torch_function,
-                has_torch_function,
-            ):  # `import torch` shows them there
+            # `import torch` shows them there.
+            if value in (handle_torch_function, has_torch_function):
                 continue
             yield where, name, value
 

@@ -175,11 +175,8 @@ class Definition:
             return (None, *result)
 
         name = f"GeneratedBackwardFor_{self.namespace}_{self.name}_default"
-        return type(
-            name,
-            (Function,),
-            {"forward": staticmethod(forward), "backward": staticmethod(backward)},
-        )
+        body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+        return type(name, (Function,), body)
 
 
 def split(qualified: str) -> tuple[str, str]:

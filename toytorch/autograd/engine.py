@@ -14,7 +14,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from typing import Any
 
 import numpy as np
@@ -364,18 +364,15 @@ class Engine:
                         if target.is_node:
                             if following is None:
                                 following = target
-                            elif target.seq < following.seq:
-                                heappush(heap, (-target.seq, target))
-                            else:
-                                heappush(heap, (-following.seq, following))
-                                following = target
+                                continue
+                            if target.seq > following.seq:
+                                target, following = following, target
+                            heappush(heap, (-target.seq, target))
                     node = following
                     if node is not None:
                         if heap and heap[0][0] < -node.seq:
-                            heappush(heap, (-node.seq, node))
-                            node = None
-                        else:
-                            grad = take(node)
+                            node = heappushpop(heap, (-node.seq, node))[1]
+                        grad = take(node)
         except Exception:
             settled.last = node
             raise

@@ -373,13 +373,8 @@ def check_one_output_at_a_time(outputs: list[Tensor], xs: list[Tensor]) -> None:
         some = grad(
             chosen, xs, zeros_like(chosen.detach()) + 1, retain_graph=True, allow_unused=True
         )
-        full = grad(
-            live,
-            xs,
-            [zeros_like(o.detach()) + (i == k) for i, o in enumerate(live)],
-            retain_graph=True,
-            allow_unused=True,
-        )
+        chosen_alone = [zeros_like(o.detach()) + (i == k) for i, o in enumerate(live)]
+        full = grad(live, xs, chosen_alone, retain_graph=True, allow_unused=True)
         for a, b in zip(some, full):
             same = (a is None or b is None) or np.allclose(reals(a), reals(b), equal_nan=True)
             if not same:
@@ -464,18 +459,9 @@ def gradgradcheck(
     if not first(*inputs, *cotangents):
         return True  # no input has any gradient
     return gradcheck(
-        first,
-        (*inputs, *cotangents),
-        eps=eps,
-        atol=atol,
-        rtol=rtol,
-        raise_exception=raise_exception,
-        nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad,
-        check_grad_dtypes=check_grad_dtypes,
-        check_batched_grad=check_batched_grad,
-        check_forward_ad=check_fwd_over_rev,
-        check_backward_ad=check_rev_over_rev,
-        fast_mode=fast_mode,
-        masked=masked,
-    )
+        first, (*inputs, *cotangents), eps=eps, atol=atol, rtol=rtol, nondet_tol=nondet_tol,
+        raise_exception=raise_exception, check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode, masked=masked,
+    )  # fmt: skip

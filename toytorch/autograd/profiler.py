@@ -9,16 +9,10 @@ import importlib
 from typing import Any
 
 DEFINED_IN = {
-    "profile": "simple",
-    "record_function": "records",
-    "emit_nvtx": "records",
-    "EventList": "events",
-    "FunctionEvent": "events",
-    "FunctionEventAvg": "events",
-    "DeviceType": "events",
-    "ProfilerActivity": "session",
-    "kineto_available": "session",
-}
+    "profile": "simple", "record_function": "records", "emit_nvtx": "records",
+    "EventList": "events", "FunctionEvent": "events", "FunctionEventAvg": "events",
+    "DeviceType": "events", "ProfilerActivity": "session", "kineto_available": "session",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -18,26 +18,13 @@ from toytorch.backends.held import HeldArray
 from toytorch.facts.hints import Array, Fn
 
 OPERATORS = {
-    "__add__": np.add,
-    "__sub__": np.subtract,
-    "__mul__": np.multiply,
-    "__truediv__": np.true_divide,
-    "__floordiv__": np.floor_divide,
-    "__mod__": np.remainder,
-    "__pow__": np.power,
-    "__matmul__": np.matmul,
-    "__lshift__": np.left_shift,
-    "__rshift__": np.right_shift,
-    "__and__": np.bitwise_and,
-    "__or__": np.bitwise_or,
-    "__xor__": np.bitwise_xor,
-    "__lt__": np.less,
-    "__le__": np.less_equal,
-    "__gt__": np.greater,
-    "__ge__": np.greater_equal,
-    "__eq__": np.equal,
-    "__ne__": np.not_equal,
-}
+    "__add__": np.add, "__sub__": np.subtract, "__mul__": np.multiply,
+    "__truediv__": np.true_divide, "__floordiv__": np.floor_divide, "__mod__": np.remainder,
+    "__pow__": np.power, "__matmul__": np.matmul, "__lshift__": np.left_shift,
+    "__rshift__": np.right_shift, "__and__": np.bitwise_and, "__or__": np.bitwise_or,
+    "__xor__": np.bitwise_xor, "__lt__": np.less, "__le__": np.less_equal, "__gt__": np.greater,
+    "__ge__": np.greater_equal, "__eq__": np.equal, "__ne__": np.not_equal,
+}  # fmt: skip
 BITS = ("lshift", "rshift", "and", "or", "xor")
 REFLECTED = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", *BITS)
 IN_PLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", *BITS)

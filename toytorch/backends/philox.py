@@ -98,11 +98,10 @@ class PhiloxGenerator:
         thread = np.arange(threads, dtype=np.uint64)
         shape = np.broadcast_shapes(first.shape, thread.shape)
         half = np.uint64(32)
-        words = philox(
-            np,
-            [np.broadcast_to(w, shape) for w in (first, first >> half, thread, thread >> half)],
-            self.seed,
-        )
+        counters = [
+            np.broadcast_to(w, shape) for w in (first, first >> half, thread, thread >> half)
+        ]
+        words = philox(np, counters, self.seed)
         made = np.stack(KINDS[kind](words), 1)  # (rounds, lanes, threads)
         return made.reshape(-1)[:count]
 

@@ -11,132 +11,82 @@ import functools
 from types import ModuleType
 from typing import Any, NoReturn
 
-PROCESSES = "process groups: torch.distributed.is_available() says so"
-QUANTIZED = "quantization: torch.autocast computes in half precision"
-ONNX = "export to ONNX: torch.jit.save keeps a compiled module with its weights"
-INDUCTOR = "inductor: torch.compile has a compiler of its own, which takes no settings"
-GRAPHS = "graphs of whole programs with their derivatives: torch.jit.trace and torch.fx make others"
-
-# module of PyTorch: what it needs, and the names that libraries ask of it
-ABSENT: dict[str, tuple[str, str]] = {
-    "torch": (
-        "reader of archives for C++: torch.load and torch.save read and write them",
-        "PyTorchFileReader PyTorchFileWriter",
-    ),
-    "torch.distributed": (
-        PROCESSES,
-        "ProcessGroup Store TCPStore FileStore HashStore PrefixStore Work Backend P2POp group "
-        "GroupMember monitored_barrier all_gather_into_tensor reduce_scatter_tensor",
-    ),
-    "torch.distributed.tensor": (
-        PROCESSES,
-        "DTensor DeviceMesh Shard Replicate Partial Placement distribute_tensor distribute_module",
-    ),
-    "torch.distributed._tensor": (
-        PROCESSES,
-        "DTensor DeviceMesh Shard Replicate distribute_tensor",
-    ),
-    **{
-        f"torch.distributed.{name}.experimental": (PROCESSES, "implicit_replication")
-        for name in ("tensor", "_tensor")
-    },
-    "torch.distributed._composable": (PROCESSES, "replicate"),
-    "torch.distributed._composable.fsdp": (
-        PROCESSES,
-        "FSDPModule fully_shard CPUOffloadPolicy MixedPrecisionPolicy OffloadPolicy",
-    ),
-    "torch.distributed.tensor.placement_types": (PROCESSES, "Placement Partial Replicate Shard"),
-    "torch.distributed.tensor.parallel": (
-        PROCESSES,
-        "ColwiseParallel RowwiseParallel ParallelStyle SequenceParallel PrepareModuleInput "
-        "PrepareModuleOutput parallelize_module loss_parallel",
-    ),
-    "torch.distributed.device_mesh": (PROCESSES, "DeviceMesh init_device_mesh"),
-    "torch.distributed.optim": (
-        PROCESSES,
-        "ZeroRedundancyOptimizer DistributedOptimizer PostLocalSGDOptimizer",
-    ),
-    "torch.distributed.fsdp": (
-        PROCESSES,
-        "FullyShardedDataParallel FSDPModule fully_shard CPUOffload MixedPrecision "
-        "BackwardPrefetch ShardingStrategy StateDictType FullStateDictConfig "
-        "FullOptimStateDictConfig ShardedStateDictConfig ShardedOptimStateDictConfig "
-        "OptimStateKeyType CPUOffloadPolicy MixedPrecisionPolicy",
-    ),
-    "torch.distributed.fsdp.fully_sharded_data_parallel": (
-        PROCESSES,
-        "FullyShardedDataParallel CPUOffload MixedPrecision BackwardPrefetch ShardingStrategy",
-    ),
-    "torch.distributed.fsdp.wrap": (
-        PROCESSES,
-        "ModuleWrapPolicy enable_wrap wrap transformer_auto_wrap_policy size_based_auto_wrap_policy",
-    ),
-    "torch.distributed.fsdp.sharded_grad_scaler": (PROCESSES, "ShardedGradScaler"),
-    "torch.distributed.rpc": (PROCESSES, "RRef init_rpc rpc_sync rpc_async remote shutdown"),
-    "torch.distributed.checkpoint": (
-        PROCESSES,
-        "FileSystemReader FileSystemWriter save load save_state_dict load_state_dict",
-    ),
-    "torch.distributed.checkpoint.state_dict": (
-        PROCESSES,
-        "StateDictOptions get_state_dict set_state_dict get_model_state_dict set_model_state_dict "
-        "get_optimizer_state_dict set_optimizer_state_dict",
-    ),
-    "torch.distributed.autograd": (PROCESSES, "DistAutogradContext context get_gradients"),
-    "torch.distributed.nn": (PROCESSES, ""),
-    "torch.distributed.nn.functional": (PROCESSES, "all_gather all_reduce reduce_scatter"),
-    "torch.onnx": (
-        ONNX,
-        "export ONNXProgram OnnxExporterError OperatorExportTypes TensorProtoDataType TrainingMode",
-    ),
-    "torch.onnx.operators": (ONNX, "shape_as_tensor reshape_from_tensor_shape"),
-    "torch.onnx.symbolic_helper": (ONNX, "quantized_args"),
-    **{f"torch.onnx.symbolic_opset{n}": (ONNX, "") for n in (9, 11, 12)},
-    "torch.ao": (QUANTIZED, ""),
-    "torch.ao.nn": (QUANTIZED, ""),
-    "torch.ao.nn.quantized": (
-        QUANTIZED,
-        "BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d DeQuantize "
-        "Dropout ELU Embedding EmbeddingBag FXFloatFunctional GroupNorm Hardswish InstanceNorm1d "
-        "InstanceNorm2d LayerNorm LeakyReLU Linear LSTM MultiheadAttention PReLU QFunctional Quantize "
-        "ReLU6 Sigmoid Softmax dynamic functional",
-    ),
-    **{
-        f"torch.{module}": (
-            QUANTIZED,
-            "DeQuantStub QuantStub FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver "
-            "ObserverBase PerChannelMinMaxObserver QConfig QuantWrapper convert default_qconfig "
-            "fuse_modules get_default_qconfig prepare prepare_qat quantize_dynamic",
-        )
-        for module in ("ao.quantization", "quantization")
-    },
-    **{
-        f"torch.{package}.{module}": (QUANTIZED, names)
-        for package in ("ao.quantization", "quantization")
-        for module, names in {
-            "observer": "HistogramObserver MinMaxObserver ObserverBase PerChannelMinMaxObserver",
-            "qconfig": "QConfig",
-            "fake_quantize": "FakeQuantize FakeQuantizeBase",
-        }.items()
-    },
-    "torch._custom_ops": (
-        "operators of one's own by their older names: torch.library.custom_op makes them",
-        "custom_op impl impl_abstract impl_backward impl_save_for_backward",
-    ),
-    "torch._subclasses": (
-        "tensors without data: torch.device('meta') has those",
-        "FakeTensor FakeTensorMode",
-    ),
-    "torch._subclasses.fake_tensor": (
-        "tensors without data: torch.device('meta') has those",
-        "FakeTensor FakeTensorMode",
-    ),
-    "torch._subclasses.functional_tensor": (GRAPHS, "FunctionalTensor FunctionalTensorMode"),
-    "torch._inductor": (INDUCTOR, ""),
-    "torch._inductor.config": (INDUCTOR, ""),
-    "torch.fx.experimental": (GRAPHS, ""),
-    "torch.fx.experimental.proxy_tensor": (GRAPHS, "ProxyTorchDispatchMode make_fx"),
-}
+# What is needed; below it modules of PyTorch, and the names that libraries ask of them.
+TABLE = """
+reader of archives for C++: torch.load and torch.save read and write them
+    torch: PyTorchFileReader PyTorchFileWriter
+process groups: torch.distributed.is_available() says so
+    torch.distributed: ProcessGroup Store TCPStore FileStore HashStore PrefixStore Work Backend \
+        P2POp group GroupMember monitored_barrier all_gather_into_tensor reduce_scatter_tensor
+    torch.distributed.tensor: DTensor DeviceMesh Shard Replicate Partial Placement \
+        distribute_tensor distribute_module
+    torch.distributed._tensor: DTensor DeviceMesh Shard Replicate distribute_tensor
+    torch.distributed.tensor.experimental torch.distributed._tensor.experimental: \
+        implicit_replication
+    torch.distributed._composable: replicate
+    torch.distributed._composable.fsdp: FSDPModule fully_shard CPUOffloadPolicy \
+        MixedPrecisionPolicy OffloadPolicy
+    torch.distributed.tensor.placement_types: Placement Partial Replicate Shard
+    torch.distributed.tensor.parallel: ColwiseParallel RowwiseParallel ParallelStyle \
+        SequenceParallel PrepareModuleInput PrepareModuleOutput parallelize_module loss_parallel
+    torch.distributed.device_mesh: DeviceMesh init_device_mesh
+    torch.distributed.optim: ZeroRedundancyOptimizer DistributedOptimizer PostLocalSGDOptimizer
+    torch.distributed.fsdp: FullyShardedDataParallel FSDPModule fully_shard CPUOffload \
+        MixedPrecision BackwardPrefetch ShardingStrategy StateDictType FullStateDictConfig \
+        FullOptimStateDictConfig ShardedStateDictConfig ShardedOptimStateDictConfig OptimStateKeyType \
+        CPUOffloadPolicy MixedPrecisionPolicy
+    torch.distributed.fsdp.fully_sharded_data_parallel: FullyShardedDataParallel CPUOffload \
+        MixedPrecision BackwardPrefetch ShardingStrategy
+    torch.distributed.fsdp.wrap: ModuleWrapPolicy enable_wrap wrap transformer_auto_wrap_policy \
+        size_based_auto_wrap_policy
+    torch.distributed.fsdp.sharded_grad_scaler: ShardedGradScaler
+    torch.distributed.rpc: RRef init_rpc rpc_sync rpc_async remote shutdown
+    torch.distributed.checkpoint: FileSystemReader FileSystemWriter save load save_state_dict \
+        load_state_dict
+    torch.distributed.checkpoint.state_dict: StateDictOptions get_state_dict set_state_dict \
+        get_model_state_dict set_model_state_dict get_optimizer_state_dict set_optimizer_state_dict
+    torch.distributed.autograd: DistAutogradContext context get_gradients
+    torch.distributed.nn:
+    torch.distributed.nn.functional: all_gather all_reduce reduce_scatter
+export to ONNX: torch.jit.save keeps a compiled module with its weights
+    torch.onnx: export ONNXProgram OnnxExporterError OperatorExportTypes TensorProtoDataType \
+        TrainingMode
+    torch.onnx.operators: shape_as_tensor reshape_from_tensor_shape
+    torch.onnx.symbolic_helper: quantized_args
+    torch.onnx.symbolic_opset9 torch.onnx.symbolic_opset11 torch.onnx.symbolic_opset12:
+quantization: torch.autocast computes in half precision
+    torch.ao torch.ao.nn:
+    torch.ao.nn.quantized: BatchNorm2d BatchNorm3d Conv1d Conv2d Conv3d ConvTranspose1d \
+        ConvTranspose2d DeQuantize Dropout ELU Embedding EmbeddingBag FXFloatFunctional GroupNorm \
+        Hardswish InstanceNorm1d InstanceNorm2d LayerNorm LeakyReLU Linear LSTM MultiheadAttention \
+        PReLU QFunctional Quantize ReLU6 Sigmoid Softmax dynamic functional
+    torch.ao.quantization torch.quantization: DeQuantStub QuantStub FakeQuantize FakeQuantizeBase \
+        HistogramObserver MinMaxObserver ObserverBase PerChannelMinMaxObserver QConfig QuantWrapper \
+        convert default_qconfig fuse_modules get_default_qconfig prepare prepare_qat quantize_dynamic
+    torch.ao.quantization.observer torch.quantization.observer: HistogramObserver MinMaxObserver \
+        ObserverBase PerChannelMinMaxObserver
+    torch.ao.quantization.qconfig torch.quantization.qconfig: QConfig
+    torch.ao.quantization.fake_quantize torch.quantization.fake_quantize: FakeQuantize \
+        FakeQuantizeBase
+operators of one's own by their older names: torch.library.custom_op makes them
+    torch._custom_ops: custom_op impl impl_abstract impl_backward impl_save_for_backward
+tensors without data: torch.device('meta') has those
+    torch._subclasses torch._subclasses.fake_tensor: FakeTensor FakeTensorMode
+graphs of whole programs with their derivatives: torch.jit.trace and torch.fx make others
+    torch._subclasses.functional_tensor: FunctionalTensor FunctionalTensorMode
+    torch.fx.experimental:
+    torch.fx.experimental.proxy_tensor: ProxyTorchDispatchMode make_fx
+inductor: torch.compile has a compiler of its own, which takes no settings
+    torch._inductor torch._inductor.config:
+"""
+ABSENT: dict[str, tuple[str, str]] = {}  # module: what it needs, and those names
+_needs = ""
+for _line in TABLE.strip().splitlines():
+    if _line[0] == " ":
+        _modules, _, _names = _line.partition(":")
+        ABSENT |= dict.fromkeys(_modules.split(), (_needs, " ".join(_names.split())))
+    else:
+        _needs = _line
 
 
 class Absent(type):

@@ -6,19 +6,12 @@ from toytorch.core.op import registry
 from toytorch.ops.named_results import result_class
 
 FIELDS = {
-    "svd": ("U", "S", "V"),
-    "qr": ("Q", "R"),
-    "geqrf": ("a", "tau"),
-    "triangular_solve": ("solution", "cloned_coefficient"),
-    "frexp": ("mantissa", "exponent"),
-    "histogram": ("hist", "bin_edges"),
-    "histogramdd": ("hist", "bin_edges"),
-    "lu_unpack": ("P", "L", "U"),
-    "aminmax": ("min", "max"),
-    "slogdet": ("sign", "logabsdet"),
-    "linalg_lu_factor": ("LU", "pivots"),
-    "linalg_ldl_factor": ("LD", "pivots"),
-}
+    "svd": ("U", "S", "V"), "qr": ("Q", "R"), "geqrf": ("a", "tau"),
+    "triangular_solve": ("solution", "cloned_coefficient"), "frexp": ("mantissa", "exponent"),
+    "histogram": ("hist", "bin_edges"), "histogramdd": ("hist", "bin_edges"),
+    "lu_unpack": ("P", "L", "U"), "aminmax": ("min", "max"), "slogdet": ("sign", "logabsdet"),
+    "linalg_lu_factor": ("LU", "pivots"), "linalg_ldl_factor": ("LD", "pivots"),
+}  # fmt: skip
 
 
 def __getattr__(whole: str) -> Any:

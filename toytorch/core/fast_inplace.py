@@ -324,17 +324,8 @@ def by_ufunc(op: Op) -> str:
 def names_in_place(op: Op) -> dict[str, Any]:
     """What the names in these lines stand for."""
     return {
-        **names_for(op, {}),
-        "quick": writes.quick,
-        "Node": op.node_of_writes,
-        "assign": assign,
-        "asarray": np.asarray,
-        "snapshot": inplace.snapshot,
-        "old_edge": inplace.old_edge,
-        "recordable": inplace.recordable,
-        "rebase": inplace.rebase,
-        "bump": inplace.bump,
-        "ufunc": ufunc_of(op),
-        "whole": fast_whole.written,
-        "kernel": op.on_cpu,
-    }
+        **names_for(op, {}), "quick": writes.quick, "Node": op.node_of_writes, "assign": assign,
+        "asarray": np.asarray, "snapshot": inplace.snapshot, "old_edge": inplace.old_edge,
+        "recordable": inplace.recordable, "rebase": inplace.rebase, "bump": inplace.bump,
+        "ufunc": ufunc_of(op), "whole": fast_whole.written, "kernel": op.on_cpu,
+    }  # fmt: skip

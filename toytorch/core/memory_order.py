@@ -380,7 +380,11 @@ def repeated(own: tuple[int, ...], strides: Sizes, shape: Sizes) -> tuple[int, .
 
 def is_channels_last(shape: Sizes, strides: Sizes, step: int) -> bool:
     """Whether images, or volumes, of elements of `step` bytes are what PyTorch calls contiguous in
-    channels_last."""
+    channels_last; strides of elements have a step of 1.
+
+    >>> is_channels_last((0, 3, 2, 2), (12, 1, 6, 3), 1), is_channels_last((0, 3, 2, 2), (12, 4, 2, 1), 1)
+    (True, False)
+    """
     if len(shape) not in (4, 5):
         return False
     for d in (1, *range(len(shape) - 1, 1, -1), 0):

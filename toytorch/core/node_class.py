@@ -121,17 +121,10 @@ def make_node_class(op: Op) -> type[Node]:
     """MulBackward0 and its kin: a Node whose `apply` runs the record's derivatives."""
     source = apply_source(op)
     namespace: dict[str, Any] = {
-        "SAVED_TWICE": SAVED_TWICE,
-        "check_version": check_version,
-        "revive": revive,
-        "fit": fit,
-        "fit_array": fit_array,
-        "any_complex": any_complex,
-        "OP": op.name,
-        "unpacked": unpacked,
-        "ndarray": np.ndarray,
-        "asarray": np.asarray,
-    }
+        "SAVED_TWICE": SAVED_TWICE, "check_version": check_version, "revive": revive, "fit": fit,
+        "fit_array": fit_array, "any_complex": any_complex, "OP": op.name, "unpacked": unpacked,
+        "ndarray": np.ndarray, "asarray": np.asarray,
+    }  # fmt: skip
     for name, d in op.derivatives.items():
         if op.rounds_once:
             d = in_one_launch(f"{op.name}_backward", rounded_once(d, op.rounds_once))

@@ -48,20 +48,9 @@ NO_VALUE = (
     "error is occurring somewhere inside PyTorch internals, please file a bug report."
 )
 NOT_COPIED = (  # what copies of a tensor do not take over
-    "_grad",
-    "_base",
-    "_views",
-    "_hooks",
-    "_accumulator_ref",
-    "_retained",
-    "_post_hooks",
-    "_no_grad_view",
-    "_born",
-    "_ignores_grad",
-    "_used_as",
-    "_batches",
-    "_tangents",
-)
+    "_grad", "_base", "_views", "_hooks", "_accumulator_ref", "_retained", "_post_hooks",
+    "_no_grad_view", "_born", "_ignores_grad", "_used_as", "_batches", "_tangents",
+)  # fmt: skip
 CAN_REQUIRE = "Tensors of floating point and complex dtype can require gradients"
 
 

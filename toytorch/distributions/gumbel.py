@@ -32,11 +32,8 @@ class Gumbel(TransformedDistribution):
     def __init__(self, loc: Value, scale: Value, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         limits = torch.finfo(self.loc.dtype)
-        base = Uniform(
-            torch.full_like(self.loc, limits.tiny),
-            torch.full_like(self.loc, 1 - limits.eps),
-            validate_args=validate_args,
-        )
+        low, high = (torch.full_like(self.loc, n) for n in (limits.tiny, 1 - limits.eps))
+        base = Uniform(low, high, validate_args=validate_args)
         steps = [
             ExpTransform().inv,
             AffineTransform(loc=0, scale=-torch.ones_like(self.scale)),

@@ -37,11 +37,8 @@ class Kumaraswamy(TransformedDistribution):
         self, concentration1: Value, concentration0: Value, validate_args: bool | None = None
     ) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
-        base = Uniform(
-            torch.full_like(self.concentration0, 0),
-            torch.full_like(self.concentration0, 1),
-            validate_args=validate_args,
-        )
+        low, high = (torch.full_like(self.concentration0, n) for n in (0, 1))
+        base = Uniform(low, high, validate_args=validate_args)
         steps = [
             PowerTransform(exponent=self.concentration0.reciprocal()),
             AffineTransform(loc=1.0, scale=-1.0),

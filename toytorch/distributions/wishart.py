@@ -42,13 +42,9 @@ class Wishart(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
     _batched = {
-        "_unbroadcasted_scale_tril": 2,
-        "df": 0,
-        "covariance_matrix": 2,
-        "precision_matrix": 2,
-        "scale_tril": 2,
-        "_dist_chi2": 1,
-    }
+        "_unbroadcasted_scale_tril": 2, "df": 0, "covariance_matrix": 2, "precision_matrix": 2,
+        "scale_tril": 2, "_dist_chi2": 1,
+    }  # fmt: skip
 
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:

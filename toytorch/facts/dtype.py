@@ -54,14 +54,8 @@ class dtype:
         self.rank = RANK[kind]
         self.reduced = kind == "f" and itemsize < 4  # not computed with as it is stored
         self.plain = name in ("float32", "float64")  # the types of the fast path
-        self.whole = name in (
-            "bool",
-            "uint8",
-            "int8",
-            "int16",
-            "int32",
-            "int64",
-        )  # `core.fast_whole`
+        # Read by `core.fast_whole`.
+        self.whole = name in ("bool", "uint8", "int8", "int16", "int32", "int64")
         self.short = self.whole or name in ("float16", "bfloat16")  # it is asked about these, too
         self.legacy = legacy  # the first half of "FloatTensor"
         self.extended = name not in OWN  # elements that NumPy alone does not know
@@ -356,19 +350,11 @@ class iinfo:
 
 
 IN_C = {  # what errors of PyTorch call the types
-    "bool": "bool",
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short int",
-    "int32": "int",
-    "int64": "long int",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
+    "int32": "int", "int64": "long int", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
-}
+}  # fmt: skip
 
 
 def no_kernel(name: str, kind: np.dtype[Any]) -> NotImplementedError:

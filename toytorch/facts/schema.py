@@ -194,14 +194,8 @@ def parse(text: str) -> Schema:
     returns = found["returns"].strip()
     parts = [r.split() for r in split_commas(returns[1:-1] if returns[0] == "(" else returns)]
     names = tuple(p[1] for p in parts if len(p) > 1)
-    return Schema(
-        text,
-        found["name"],
-        tuple(args),
-        tuple(p[0] for p in parts),
-        names,
-        {a.name: i for i, a in enumerate(args)},
-    )
+    places = {a.name: i for i, a in enumerate(args)}
+    return Schema(text, found["name"], tuple(args), tuple(p[0] for p in parts), names, places)
 
 
 def wrong_argument(function: str, name: str, place: int, wanted: str, value: object) -> TypeError:

@@ -31,16 +31,10 @@ DTYPES = {d.name: d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype
 ERRORS = {
     e.__name__: e
     for e in (
-        RuntimeError,
-        ValueError,
-        AssertionError,
-        NotImplementedError,
-        IndexError,
-        KeyError,
-        TypeError,
-        Exception,
+        RuntimeError, ValueError, AssertionError, NotImplementedError, IndexError, KeyError,
+        TypeError, Exception,
     )
-}
+}  # fmt: skip
 DEPTH = 100  # of modules and values inside each other
 
 # -- tensors ---------------------------------------------------------------------------------------

@@ -47,14 +47,9 @@ class Writer:
         self.inputs = inputs = [v for v in inputs if isinstance(v.type, types.Tensor)]
         self.nodes = [n for n in graph.nodes if not n.is_constant]
         self.names: dict[str, Any] = {
-            "__name__": "toytorch.jit",
-            "asarray": np.asarray,
-            "ndarray": np.ndarray,
-            "empty": xp.empty,
-            "call": dispatch.call,
-            "inplace": write.inplace,
-            "wrap": wrap,
-        }
+            "__name__": "toytorch.jit", "asarray": np.asarray, "ndarray": np.ndarray,
+            "empty": xp.empty, "call": dispatch.call, "inplace": write.inplace, "wrap": wrap,
+        }  # fmt: skip
         self.local: dict[Value, str] = {}
         self.taken: set[str] = set()
         self.lines: list[str] = []

@@ -45,9 +45,8 @@ class Executor:
     def run(self, args: Sequence[Any]) -> Any:
         """The results for arguments."""
         inputs = self.inputs(args)
-        if (
-            state.fast_path is state.SLOW and state.watched_or_asked()
-        ):  # whoever watches wants to see the ops
+        # Whoever watches wants to see the ops one by one.
+        if state.fast_path is state.SLOW and state.watched_or_asked():
             tracer = running()
             if tracer is not None and self.owner is None and tracer.keeps(self.graph):
                 return tracer.called(self.graph, inputs, interpreter.run)

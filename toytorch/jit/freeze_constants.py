@@ -60,12 +60,9 @@ def constants_in(
             change[v] = nodes[-1].output
             continue
         value = attribute.of(owner)
-        constant = made.make(
-            "prim::Constant",
-            [],
-            [(types.of(value), "self." + ".".join(attribute.path))],
-            {"value": own_value(value, memo)},
-        )
+        result = types.of(value), "self." + ".".join(attribute.path)
+        known = {"value": own_value(value, memo)}
+        constant = made.make("prim::Constant", [], [result], known)
         nodes.append(constant)
         change[v], meaning[constant.output] = constant.output, attribute
     made.nodes = nodes + made.nodes

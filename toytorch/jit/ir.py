@@ -394,13 +394,8 @@ def copy_block(source: Block, target: Block, known: dict[Value, Value]) -> None:
 
 def copy_node(node: Node, known: dict[Value, Value]) -> Node:
     """A copy of one node, with its blocks."""
-    made = Node(
-        node.kind,
-        [known.get(v, v) for v in node.inputs],
-        dict(node.attributes),
-        node.source,
-        node.op,
-    )
+    inputs = [known.get(v, v) for v in node.inputs]
+    made = Node(node.kind, inputs, dict(node.attributes), node.source, node.op)
     for v in node.outputs:
         known[v] = Value(v.name, v.type, made)
         made.outputs.append(known[v])

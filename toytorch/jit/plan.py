@@ -479,13 +479,9 @@ class DifferentiableGraphBackward(Node):
             results = tree_leaves(results)
         results = results if isinstance(results, (tuple, list)) else (results,)
         given = [(results[i], g) for i, g in zip(plan.joint.tangents, grads) if g is not None]
-        return gradients(
-            [r for r, _ in given],
-            [inputs[i] for i in plan.joint.wanted],
-            [g for _, g in given],
-            create_graph=True,
-            allow_unused=True,
-        )
+        ends, grads = [r for r, _ in given], [g for _, g in given]
+        wanted = [inputs[i] for i in plan.joint.wanted]
+        return gradients(ends, wanted, grads, create_graph=True, allow_unused=True)
 
     def release(self) -> None:
         if self.saved:  # what needs nothing may be walked again

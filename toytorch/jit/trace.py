@@ -234,9 +234,8 @@ def copy_of(item: object) -> Any:
         made = copied(item)
     else:
         made = item.detach().clone().requires_grad_(item._requires_grad)
-    return (
-        made if item._grad_edge is None or not state.local.grad else alias_of(made)
-    )  # as that lies
+    # It lies in memory as that does.
+    return made if item._grad_edge is None or not state.local.grad else alias_of(made)
 
 
 def is_part(item: Tensor) -> bool:
@@ -358,12 +357,8 @@ def register(tracer: Tracer, module: Module, value: Value) -> None:
             tracer.owners.setdefault(id(tensor._array), (value, name, tensor))
     for name, child in module._modules.items():
         if child is not None:
-            node = graph.make(
-                "prim::GetAttr",
-                [value],
-                [(types.Class(type(child).__name__), name)],
-                {"name": name},
-            )
+            result = types.Class(type(child).__name__), name
+            node = graph.make("prim::GetAttr", [value], [result], {"name": name})
             tracer.block.nodes.append(node)
             register(tracer, child, node.output)
 

@@ -330,16 +330,9 @@ def of(value: object) -> Type:
     if isinstance(value, TensorClass):
         return of_tensor(value)
     for kind, found in (
-        (bool, BOOL),
-        (int, INT),
-        (float, FLOAT),
-        (complex, COMPLEX),
-        (str, STR),
-        (dtype, DTYPE),
-        (device, DEVICE),
-        (layout, LAYOUT),
-        (Generator, GENERATOR),
-    ):
+        (bool, BOOL), (int, INT), (float, FLOAT), (complex, COMPLEX), (str, STR), (dtype, DTYPE),
+        (device, DEVICE), (layout, LAYOUT), (Generator, GENERATOR),
+    ):  # fmt: skip
         if isinstance(value, kind):
             return found
     if isinstance(value, enum.Enum):

@@ -44,14 +44,8 @@ def without(
                 known[node.output] = known[given[0]]
             elif contiguous(node.output):
                 rows = made.constant(contiguous_format)
-                copy = made.make(
-                    "aten::clone",
-                    [known[given[0]], rows.output],
-                    [node.output.type],
-                    None,
-                    None,
-                    clone,
-                )
+                parts = [known[given[0]], rows.output]
+                copy = made.make("aten::clone", parts, [node.output.type], None, None, clone)
                 made.nodes += [rows, copy]
                 known[node.output] = copy.output
             else:

@@ -135,21 +135,12 @@ def plan(
     kernel = tile(kind, tall, VECTORS, step, False)
     sizes = {"n0": first, "n2": second, "n3": m, "sum2": k, "shared": 0}
     steps = {
-        "a0": a0 // item,
-        "b0": b0 // item,
-        "c0": c0 // item,
-        "a2": a2 // item,
-        "b2": b2 // item,
-        "c2": c2 // item,
-        "b1": width,
-        "c1": width,
-        "a3": step,
-        "c3": c[-2] // item,
-        "row": c[-2] // item,
-        "step": step,
-        "sa2": a[-1] // item,
-        "sb2": b[-2] // item,
-    }
+        "a0": a0 // item, "b0": b0 // item, "c0": c0 // item,
+        "a2": a2 // item, "b2": b2 // item, "c2": c2 // item,
+        "b1": width, "c1": width,
+        "a3": step, "c3": c[-2] // item, "row": c[-2] // item, "step": step,
+        "sa2": a[-1] // item, "sb2": b[-2] // item,
+    }  # fmt: skip
     products = []
     # The last panel overlaps the one before it.
     for count, column in [(panels, 0), *[(1, n - width)] * bool(rest)]:

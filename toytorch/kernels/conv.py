@@ -300,29 +300,14 @@ def block(
     # Where windows do not step over pixels, a line of a window is one run of memory.
     run = along.dilation == 1 and layout.groups == 1
     words = {
-        "n0": images,
-        "a0": layout.size[2] * line * channels,
-        "c0": height * breadth * wide,
-        "n1": -(-outer // vector),
-        "b1": taps[0] * kw * inner * vector,
-        "c1": vector,
-        "n2": n2,
-        "a2": a2,
-        "c2": c2,
-        "n3": n3,
-        "a3": step,
-        "c3": row,
-        "row": row,
-        "sum0": m_end - m,
-        "sa0": down.dilation * line * channels,
-        "sb0": kw * inner * vector,
-        "sum1": 1 if run else q_end - q,
-        "sa1": along.dilation * channels,
-        "sb1": inner * vector,
-        "sum2": (q_end - q) * inner if run else inner,
-        "sa2": 1,
-        "sb2": vector,
-    }
+        "n0": images, "a0": layout.size[2] * line * channels, "c0": height * breadth * wide,
+        "n1": -(-outer // vector), "b1": taps[0] * kw * inner * vector, "c1": vector,
+        "n2": n2, "a2": a2, "c2": c2,
+        "n3": n3, "a3": step, "c3": row, "row": row,
+        "sum0": m_end - m, "sa0": down.dilation * line * channels, "sb0": kw * inner * vector,
+        "sum1": 1 if run else q_end - q, "sa1": along.dilation * channels, "sb1": inner * vector,
+        "sum2": (q_end - q) * inner if run else inner, "sa2": 1, "sb2": vector,
+    }  # fmt: skip
     a = (down.at(i, m) * line + along.at(j, q) + layout.left) * channels + group * inner
     b = (group * words["n1"] * taps[0] * kw + m * kw + q) * inner * vector
     first = (down.first + i * down.every) * breadth + along.first + j * along.every

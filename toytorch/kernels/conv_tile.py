@@ -83,11 +83,9 @@ class Tile(Native):
         self.rows, self.vectors, self.step, self.adds = rows, vectors, step, adds
         self.lanes = processor.this().lanes(kind)
         self.vector = self.ir.VectorType(self.real, self.lanes)
-        self.multiply_add = self.ir.Function(
-            self.module,
-            self.ir.FunctionType(self.vector, [self.vector] * 3),
-            f"llvm.fmuladd.v{self.lanes}f{32 if kind == 'f' else 64}",
-        )
+        name = f"llvm.fmuladd.v{self.lanes}f{32 if kind == 'f' else 64}"
+        signature = self.ir.FunctionType(self.vector, [self.vector] * 3)
+        self.multiply_add = self.ir.Function(self.module, signature, name)
         self.tiles(0, [self.array(x) for x in ("A", "B", "C", "start")])
 
     def moved(self, place: Value, i: Value, stride: str) -> Any:

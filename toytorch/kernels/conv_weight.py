@@ -143,21 +143,12 @@ def pixel_steps(
     per = lines_at_a_time(kind, down.count, along.count, line * channels + w * vector)
     lines_in = (down.stride * line * channels, w * wide)
     words = {
-        "n1": columns // vector,
-        "b1": vector,
-        "c1": vector,
-        "n3": length,
-        "a3": 1,
-        "c3": columns,
-        "row": columns,
-        "sa1": lines_in[0],
-        "sb1": lines_in[1],
-        "sum2": along.count,
-        "sa2": along.stride * channels,
-        "sb2": wide,
-        "a2": per * lines_in[0],
-        "b2": per * lines_in[1],
-    }
+        "n1": columns // vector, "b1": vector, "c1": vector,
+        "n3": length, "a3": 1, "c3": columns, "row": columns,
+        "sa1": lines_in[0], "sb1": lines_in[1],
+        "sum2": along.count, "sa2": along.stride * channels, "sb2": wide,
+        "a2": per * lines_in[0], "b2": per * lines_in[1],
+    }  # fmt: skip
     image = (height * line * channels, h * w * wide)
     if per == down.count:  # small images are summed together; of large ones, some lines
         words |= {"sum0": each, "sa0": image[0], "sb0": image[1]}

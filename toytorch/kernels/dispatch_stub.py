@@ -31,13 +31,9 @@ SPREAD = 1 << 12  # elements of a result, from which arrays of two shapes or ord
 MOST = 1024  # plans that are kept
 TRIAL = 100  # small calls before a stub is made, which loads LLVM
 SHARED = {
-    np.add: "a + b",
-    np.subtract: "a - b",
-    np.multiply: "a * b",
-    np.divide: "a / b",
-    np.maximum: "maximum(a, b)",
-    np.minimum: "minimum(a, b)",
-}
+    np.add: "a + b", np.subtract: "a - b", np.multiply: "a * b", np.divide: "a / b",
+    np.maximum: "maximum(a, b)", np.minimum: "minimum(a, b)",
+}  # fmt: skip
 WORDS = ("context", "plain", "large", "call", "ndarray")
 
 

@@ -149,19 +149,10 @@ def tile_plan(
     for at, first in enumerate([*range(0, count * width, width), *[n - width] * bool(rest)]):
         tall = min(most_rows(VECTORS), n - first)
         words = {
-            "n3": n - first,
-            "a3": step,
-            "c3": n,
-            "row": n,
-            "step": step,
-            "sum2": k,
-            "sa2": 1,
-            "sb2": width,
-            "shared": TILES - 1,
-            "A": first * line,
-            "B": at * panel * item,
-            "C": first * (n + 1) * item,
-        }
+            "n3": n - first, "a3": step, "c3": n, "row": n, "step": step,
+            "sum2": k, "sa2": 1, "sb2": width, "shared": TILES - 1,
+            "A": first * line, "B": at * panel * item, "C": first * (n + 1) * item,
+        }  # fmt: skip
         kernel, turns = tile(kind, tall, VECTORS, step, False), -(-(n - first) // tall)
         product = ArrayCall(kernel, table(words), ADDRESSES, turns, (n - first) * panel)
         calls.append((product, mirrored(kind, n, first, first + width)))

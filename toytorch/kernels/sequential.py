@@ -243,12 +243,8 @@ class Function(Builder):
 
     def __init__(self, family: Functions, name: str, parameters: list[str]) -> None:
         root = family.root
-        super().__init__(
-            f"{root.function.name}_{name}",
-            "double",
-            ["word*", "word*", *["double"] * len(parameters)],
-            root.module,
-        )
+        given = ["word*", "word*", *["double"] * len(parameters)]
+        super().__init__(f"{root.function.name}_{name}", "double", given, root.module)
         self.function.linkage = "internal"
         self.family, self.real = family, self.type("double")
         self.stream, self.table, *given = self.function.args

@@ -281,14 +281,9 @@ def plan(
         high = min(max(room // (k * item), HIGH), m // BLOCKS)
         high, lines = max(high // tall, 1) * tall, False
     words = {
-        "c1": width,
-        "a3": step,
-        "c3": n,
-        "row": n,
-        "step": step,
-        "sum2": k,
-        "sa2": a[1] // item,
-    }
+        "c1": width, "a3": step, "c3": n, "row": n, "step": step,
+        "sum2": k, "sa2": a[1] // item,
+    }  # fmt: skip
     if high:
         words |= {"n0": m // high, "a0": high * step, "c0": high * n, "n3": high, "shared": 0}
     else:

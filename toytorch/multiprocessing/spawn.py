@@ -125,11 +125,8 @@ class ProcessContext:
         if os.access(file, os.R_OK):  # which it has written then
             with open(file, "rb") as error:
                 said = pickle.load(error)
-            raise ProcessRaisedException(
-                f"\n\n-- Process {index} terminated with the following error:\n{said}",
-                index,
-                failed.pid,
-            )
+            said = f"\n\n-- Process {index} terminated with the following error:\n{said}"
+            raise ProcessRaisedException(said, index, failed.pid)
         code, name = failed.exitcode, None
         if code < 0:
             name = signal_of(code)

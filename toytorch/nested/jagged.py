@@ -324,12 +324,10 @@ def _rebuild_njt(parts: dict[str, Any]) -> NestedTensor:
 
 def like(source: NestedTensor, values: Tensor, ragged: int | None = None) -> NestedTensor:
     """A nested tensor of the same lengths over other values."""
+    ragged = source._ragged_idx if ragged is None else ragged
+    cache = source._metadata_cache
     return NestedTensor(
-        values,
-        source._offsets,
-        lengths=source._lengths,
-        _ragged_idx=source._ragged_idx if ragged is None else ragged,
-        _metadata_cache=source._metadata_cache,
+        values, source._offsets, lengths=source._lengths, _ragged_idx=ragged, _metadata_cache=cache
     )
 
 
@@ -343,12 +341,10 @@ def nested_view_from_values_offsets_lengths(
 ) -> NestedTensor:
     """Values as a nested tensor, over the same memory."""
     known = {"min_seqlen": min_seqlen, "max_seqlen": max_seqlen}
+    known = {k: v for k, v in known.items() if v is not None}
+    values = values.view_as(values)
     return NestedTensor(
-        values.view_as(values),
-        offsets,
-        lengths=lengths,
-        _ragged_idx=ragged_idx,
-        _metadata_cache={k: v for k, v in known.items() if v is not None},
+        values, offsets, lengths=lengths, _ragged_idx=ragged_idx, _metadata_cache=known
     )
 
 

@@ -17,11 +17,8 @@ from toytorch.nested.jagged import NestedTensor, like, to_padded
 from toytorch.nested.jagged_rules import name_of, pointwise, rule
 
 NEUTRAL: dict[str, Any] = {"sum": 0, "prod": 1, "any": False, "all": True, "mean": 0.42}
-LARGEST = (
-    "min",
-    "amin",
-    "argmin",
-)  # filled up with the largest number, their kin with the smallest
+# Filled up with the largest number, their kin with the smallest.
+LARGEST = ("min", "amin", "argmin")
 
 
 def _number(kind: str, dtype: Any) -> float:

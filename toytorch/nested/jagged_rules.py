@@ -226,13 +226,8 @@ def on_device(input: NestedTensor, values: Tensor) -> NestedTensor:
     lengths = None if input._lengths is None else input._lengths.to(values.device)
     source = input._offsets if input._lengths is None else input._lengths
     share_size(offsets if lengths is None else lengths, ragged_size(source))
-    return NestedTensor(
-        values,
-        offsets,
-        lengths=lengths,
-        _ragged_idx=input._ragged_idx,
-        _metadata_cache=input._metadata_cache,
-    )
+    ragged, cache = input._ragged_idx, input._metadata_cache
+    return NestedTensor(values, offsets, lengths=lengths, _ragged_idx=ragged, _metadata_cache=cache)
 
 
 @rule(*(f"{n}_like" for n in names("empty ones zeros full rand randn randint")))

@@ -14,39 +14,15 @@ from toytorch.ops.linalg import matmul
 from toytorch.ops.shaping import in_place, rearrange
 
 # Where the names below are defined.
-assert all(
-    (
-        limits,
-        compare,
-        convert,
-        elementary,
-        floating,
-        in_place,
-        overloads,
-        arithmetic,
-        rearrange,
-    )
-)
+SOURCES = limits, compare, convert, elementary, floating, in_place, overloads, arithmetic, rearrange
 
 # A second name, and the record it stands for.
 ALIASES = {
-    "multiply": "mul",
-    "negative": "neg",
-    "absolute": "abs",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "less": "lt",
-    "less_equal": "le",
-    "not_equal": "ne",
-    "fix": "trunc",
-    "arccos": "acos",
-    "arcsin": "asin",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arcsinh": "asinh",
-    "arccosh": "acosh",
+    "multiply": "mul", "negative": "neg", "absolute": "abs", "greater": "gt", "greater_equal": "ge",
+    "less": "lt", "less_equal": "le", "not_equal": "ne", "fix": "trunc", "arccos": "acos",
+    "arcsin": "asin", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh",
-}
+}  # fmt: skip
 
 
 for _name, _source in ALIASES.items():

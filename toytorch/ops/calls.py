@@ -60,18 +60,10 @@ HINTED |= {"DType": "dtype", "types.dtype": "dtype", "MemoryFormat": "memory_for
 HINTED |= {"Layout": "layout", "Device": "Device"}
 # The classes of values that are looked at no further.
 USUAL: dict[str, tuple[Any, ...]] = {
-    "Tensor": (Tensor,),
-    "int": (int,),
-    "int[]": (int,),
-    "bool": (bool,),
-    "str": (str,),
-    "Scalar": (int, float, bool, complex),
-    "None": (type(None),),
-    "dtype": (dtype,),
-    "Device": (device, str),
-    "layout": (layout,),
-    "memory_format": (memory_format,),
-}
+    "Tensor": (Tensor,), "int": (int,), "int[]": (int,), "bool": (bool,), "str": (str,),
+    "Scalar": (int, float, bool, complex), "None": (type(None),), "dtype": (dtype,),
+    "Device": (device, str), "layout": (layout,), "memory_format": (memory_format,),
+}  # fmt: skip
 READ = ("size_average", "reduce")  # truths that PyTorch's own Python code reads, whatever they are
 # Whatever annotations say, these may be None.
 MAY_BE_NONE = ("requires_grad", "pin_memory", "device", "dtype", "layout")
@@ -191,17 +183,10 @@ class Call:
     def source(self) -> tuple[str, dict[str, Any]]:
         """The text of `front`, and what its names stand for."""
         space: dict[str, Any] = {
-            "function": self.function,
-            "general": self.general,
-            "amiss": self.amiss,
-            "written": self.written,
-            "fine": self.fine,
-            "state": state,
-            "SLOW": state.SLOW,
-            "Tensor": Tensor,
-            "dtype_class": dtype,
-            "all_int": all_int,
-        }
+            "function": self.function, "general": self.general, "amiss": self.amiss,
+            "written": self.written, "fine": self.fine, "state": state, "SLOW": state.SLOW,
+            "Tensor": Tensor, "dtype_class": dtype, "all_int": all_int,
+        }  # fmt: skip
         taken = {*space, "words", "further"}
         names = [n + "_" * (n in taken) for n in self.known[: self.positional]]
         asked = ["(not words or fine(words))" if self.options else "not words"]

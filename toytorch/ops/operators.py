@@ -67,9 +67,9 @@ def _rtruediv(self: Tensor, other: Scalar) -> Any:
         return NotImplemented
 
 
-def _in_place(name: str, op: Op) -> Any:
+def _in_place(op: Op) -> Any:
     def method(self: Tensor, other: object) -> Any:
-        return getattr(self, name + "_")(other) if _serves(op, other) else NotImplemented
+        return getattr(self, op.name + "_")(other) if _serves(op, other) else NotImplemented
 
     return method
 
@@ -126,44 +126,20 @@ def _reversed(self: Tensor) -> Tensor:
 
 
 OPERATORS = {
-    "add": arithmetic.add,
-    "sub": arithmetic.sub,
-    "mul": arithmetic.mul,
-    "truediv": arithmetic.div,
-    "floordiv": arithmetic.floor_divide,
-    "mod": arithmetic.remainder,
-    "pow": arithmetic.pow,
-    "and": compare.bitwise_and,
-    "or": compare.bitwise_or,
-    "xor": compare.bitwise_xor,
-    "lshift": compare.bitwise_left_shift,
-    "rshift": compare.bitwise_right_shift,
-    "lt": compare.lt,
-    "le": compare.le,
-    "gt": compare.gt,
-    "ge": compare.ge,
-}
-for _name, _op in OPERATORS.items():
+    "add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
+    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": arithmetic.pow,
+    "and": compare.bitwise_and, "or": compare.bitwise_or, "xor": compare.bitwise_xor,
+    "lshift": compare.bitwise_left_shift, "rshift": compare.bitwise_right_shift,
+}  # fmt: skip
+COMPARISONS = {"lt": compare.lt, "le": compare.le, "gt": compare.gt, "ge": compare.ge}
+for _name, _op in {**OPERATORS, **COMPARISONS}.items():
     setattr(Tensor, f"__{_name}__", make_operator(_op))
 for _name in ("add", "mul"):  # as PyTorch does: the number is what is multiplied by alpha
     setattr(Tensor, f"__r{_name}__", _swapped("r" + _name, OPERATORS[_name]))
 for _name in ("floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
     setattr(Tensor, f"__r{_name}__", _reflected("r" + _name, OPERATORS[_name]))
-for _name, _target in {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "truediv": "div",
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "mod": "remainder",
-    "floordiv": "floor_divide",
-    "pow": "pow",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
-}.items():
-    setattr(Tensor, f"__i{_name}__", _in_place(_target, OPERATORS[_name]))
+for _name, _op in OPERATORS.items():
+    setattr(Tensor, f"__i{_name}__", _in_place(_op))
 
 
 def _invert(self: Tensor) -> Any:

@@ -14,6 +14,5 @@ from toytorch.optim.sgd import SGD
 
 _show(globals(), "lr_scheduler", "swa_utils")
 
-globals()["__path__"].append(
-    f"{globals()['__path__'][0]}/../compat/optim"
-)  # `torch.optim._functional`
+# Where `torch.optim._functional` is.
+globals()["__path__"].append(f"{globals()['__path__'][0]}/../compat/optim")

@@ -68,13 +68,9 @@ class Adamax(Optimizer):
         if not state:
             state.update(step=tensor(0.0), exp_avg=zeros_like(param), exp_inf=zeros_like(param))
         t, (beta1, beta2) = count(state), group["betas"]
-        ADAMAX(
-            *operands(param, grad, group, state["exp_avg"], state["exp_inf"]),
-            1 - beta1,
-            beta2,
-            group["eps"],
-            number(group["lr"], group) / (1 - beta1**t),
-        )
+        arrays = operands(param, grad, group, state["exp_avg"], state["exp_inf"])
+        step = number(group["lr"], group) / (1 - beta1**t)
+        ADAMAX(*arrays, 1 - beta1, beta2, group["eps"], step)
         bump(param)
 
 
@@ -127,16 +123,10 @@ class NAdam(Optimizer):
         else:
             product._array[...] *= now
         product = number(product, group)
-        NADAM(
-            *operands(param, grad, group, state["exp_avg"], state["exp_avg_sq"]),
-            1 - beta1,
-            beta2,
-            1 - beta2,
-            lr * (1 - now) / (1 - product),
-            lr * following / (1 - product * following),
-            1 / math.sqrt(1 - beta2**t),
-            group["eps"],
-        )
+        arrays = operands(param, grad, group, state["exp_avg"], state["exp_avg_sq"])
+        step, ahead = lr * (1 - now) / (1 - product), lr * following / (1 - product * following)
+        scale = 1 / math.sqrt(1 - beta2**t)
+        NADAM(*arrays, 1 - beta1, beta2, 1 - beta2, step, ahead, scale, group["eps"])
         bump(param)
 
 
@@ -176,20 +166,14 @@ class RAdam(Optimizer):
         beta1, beta2 = (number(beta, group) for beta in group["betas"])
         arrays = operands(param, grad, group, state["exp_avg"], state["exp_avg_sq"])
         step, rest = number(group["lr"], group) / (1 - beta1**t), 1 - beta2**t
+        shares = 1 - beta1, beta2, 1 - beta2
         most = 2 / (1 - beta2) - 1
         rho = most - 2 * t * beta2**t / rest
         if rho > 5:
             rectified = math.sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho))
-            RADAM(
-                *arrays,
-                1 - beta1,
-                beta2,
-                1 - beta2,
-                step * rectified * math.sqrt(rest),
-                group["eps"],
-            )
+            RADAM(*arrays, *shares, step * rectified * math.sqrt(rest), group["eps"])
         else:
-            RADAM_EARLY(*arrays, 1 - beta1, beta2, 1 - beta2, step)
+            RADAM_EARLY(*arrays, *shares, step)
         bump(param)
 
 

@@ -149,14 +149,9 @@ class Adadelta(Optimizer):
                 step=tensor(0.0), square_avg=zeros_like(param), acc_delta=zeros_like(param)
             )
         count(state)
-        rho = group["rho"]
-        ADADELTA(
-            *operands(param, grad, group, state["square_avg"], state["acc_delta"]),
-            number(group["lr"], group),
-            rho,
-            1 - rho,
-            group["eps"],
-        )
+        rho, lr = group["rho"], number(group["lr"], group)
+        arrays = operands(param, grad, group, state["square_avg"], state["acc_delta"])
+        ADADELTA(*arrays, lr, rho, 1 - rho, group["eps"])
         bump(param)
 
 

@@ -106,10 +106,6 @@ class Rprop(Optimizer):
             )
         count(state)
         down, up = group["etas"]
-        RPROP(
-            *operands(param, grad, group, state["prev"], state["step_size"]),
-            up,
-            down,
-            *map(float, group["step_sizes"]),
-        )
+        arrays = operands(param, grad, group, state["prev"], state["step_size"])
+        RPROP(*arrays, up, down, *map(float, group["step_sizes"]))
         bump(param)

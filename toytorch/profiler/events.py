@@ -234,15 +234,10 @@ class EventList(list[Any]):
             by = sort_by.replace("cuda", "device")
             events.sort(key=lambda event: getattr(event, by), reverse=True)
         return table.text(
-            events,
-            memory=self.profile_memory,
-            flops=self.with_flops,
-            row_limit=row_limit,
+            events, memory=self.profile_memory, flops=self.with_flops, row_limit=row_limit,
             widths=(max_name_column_width, max_shapes_column_width, max_src_column_width),
-            header=header,
-            top_level=top_level_events_only,
-            unit=time_unit,
-        )
+            header=header, top_level=top_level_events_only, unit=time_unit,
+        )  # fmt: skip
 
     def key_averages(
         self,
@@ -312,13 +307,9 @@ def events_of(recorder: Recorder, first_id: int = 1) -> list[FunctionEvent]:
     threads = {recorder.thread: 1}  # the one that started the profiler comes first
     events: dict[int, FunctionEvent] = {}
     for span in recorder.spans:
-        event = FunctionEvent(
-            first_id + len(events),
-            span,
-            threads.setdefault(span.thread, len(threads) + 1),
-            (span.start - recorder.began) / 1e3,
-            (span.end - recorder.began) / 1e3,
-        )
+        start, end = ((t - recorder.began) / 1e3 for t in (span.start, span.end))
+        thread = threads.setdefault(span.thread, len(threads) + 1)
+        event = FunctionEvent(first_id + len(events), span, thread, start, end)
         events[id(span)] = event
         parent = None if span.parent is None else events.get(id(span.parent))
         if parent is not None:

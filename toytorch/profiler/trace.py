@@ -118,30 +118,19 @@ def bar(event: FunctionEvent, pid: int) -> dict[str, Any]:
         args["Bytes"] = event.cpu_memory_usage
     span = event.time_range
     return {
-        "ph": "X",
-        "cat": CATEGORIES[event.scope],
-        "name": event.trace_name,
-        "pid": pid,
-        "tid": event.thread,
-        "ts": span.start,
-        "dur": round(span.elapsed_us(), 3),
-        "args": args,
-    }
+        "ph": "X", "cat": CATEGORIES[event.scope], "name": event.trace_name,
+        "pid": pid, "tid": event.thread,
+        "ts": span.start, "dur": round(span.elapsed_us(), 3), "args": args,
+    }  # fmt: skip
 
 
 def arrow(source: FunctionEvent, target: FunctionEvent, pid: int) -> Iterator[dict[str, Any]]:
     """From an op to its derivative."""
     for ph, event in (("s", source), ("f", target)):
         yield {
-            "ph": ph,
-            "id": source.id,
-            "pid": pid,
-            "tid": event.thread,
-            "cat": "fwdbwd",
-            "ts": event.time_range.start,
-            "name": "fwdbwd",
-            **({"bp": "e"} if ph == "f" else {}),
-        }
+            "ph": ph, "id": source.id, "pid": pid, "tid": event.thread, "cat": "fwdbwd",
+            "ts": event.time_range.start, "name": "fwdbwd", **({"bp": "e"} if ph == "f" else {}),
+        }  # fmt: skip
 
 
 def memory(events: EventList, pid: int) -> Iterator[dict[str, Any]]:

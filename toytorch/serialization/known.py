@@ -204,15 +204,10 @@ BUILDERS: dict[str, Any] = {
     **arrays.FUNCTIONS,
 }
 THINGS: dict[str, Any] = {
-    "collections.defaultdict": defaultdict,
-    "collections.deque": deque,
-    "builtins.slice": slice,
-    "builtins.range": range,
-    "builtins.frozenset": frozenset,
-    "builtins.bytes": bytes,
-    "numpy.dtype": np.dtype,
-    "torch._C.Generator": Generator,
-}
+    "collections.defaultdict": defaultdict, "collections.deque": deque, "builtins.slice": slice,
+    "builtins.range": range, "builtins.frozenset": frozenset, "builtins.bytes": bytes,
+    "numpy.dtype": np.dtype, "torch._C.Generator": Generator,
+}  # fmt: skip
 NAMED: dict[str, Sequence[str]] = {
     op.name.removesuffix(".dim"): op.schema.result_names
     for op in registry.values()

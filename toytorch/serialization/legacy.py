@@ -126,16 +126,8 @@ def _drop_to_mark(unpickler: Unpickler) -> None:
 LISTING = ACTIONS | {
     code[0]: action
     for code, action in {
-        b"R": _drop(2, (None,)),
-        b"\x81": _drop(2, (None,)),
-        b"b": _drop(1),
-        b"a": _drop(1),
-        b"s": _drop(2),
-        b"e": _drop_to_mark,
-        b"u": _drop_to_mark,
-        b"\x90": _drop_to_mark,
-        b"c": lambda u: _name(u, u._line(), u._line()),
-        b"\x93": _name_of_stack,
-        b"Q": _stored,
+        b"R": _drop(2, (None,)), b"\x81": _drop(2, (None,)), b"b": _drop(1), b"a": _drop(1),
+        b"s": _drop(2), b"e": _drop_to_mark, b"u": _drop_to_mark, b"\x90": _drop_to_mark,
+        b"c": lambda u: _name(u, u._line(), u._line()), b"\x93": _name_of_stack, b"Q": _stored,
     }.items()
-}
+}  # fmt: skip

@@ -35,14 +35,9 @@ HOOKS = (
     "_backward_hooks", "_node_hooks",
 )  # fmt: skip
 PYTORCHS = {  # what only PyTorch keeps; it follows from the rest
-    "_is_full_backward_hook",
-    "_forward_hooks_with_kwargs",
-    "_forward_pre_hooks_with_kwargs",
-    "_forward_hooks_always_called",
-    "_flat_weights",
-    "_flat_weights_names",
-    "_flat_weight_refs",
-}
+    "_is_full_backward_hook", "_forward_hooks_with_kwargs", "_forward_pre_hooks_with_kwargs",
+    "_forward_hooks_always_called", "_flat_weights", "_flat_weights_names", "_flat_weight_refs",
+}  # fmt: skip
 KEPT = {"_all_weights", "_qkv_same_embed_dim", "_reversed_padding_repeated_twice", "_size", "_keys"}
 
 

@@ -232,13 +232,8 @@ class Pickler:
     def _tensor(self, tensor: Tensor) -> None:
         warn_of_hooks(tensor)
         if is_lazy(tensor):
-            self._called(
-                tensor,
-                f"torch.nn.parameter {type(tensor).__name__}",
-                tensor.requires_grad,
-                tensor.device,
-                tensor.dtype,
-            )
+            kind = f"torch.nn.parameter {type(tensor).__name__}"
+            self._called(tensor, kind, tensor.requires_grad, tensor.device, tensor.dtype)
             return
         if tensor.is_nested:
             self._nested(tensor)

@@ -456,16 +456,10 @@ for _module in ("builtins", "__builtin__"):  # the name of Python 2 is what prot
     }
 
 CLASSES: dict[str, type] = {
-    "torch.Tensor": Tensor,
-    "torch.nn.parameter.Parameter": Parameter,
-    "torch.Size": Size,
-    "torch.device": device,
-    "collections.OrderedDict": OrderedDict,
-    "collections.Counter": Counter,
-    "__builtin__.set": set,
-    "__builtin__.complex": complex,
-    "__builtin__.bytearray": bytearray,
-}
+    "torch.Tensor": Tensor, "torch.nn.parameter.Parameter": Parameter, "torch.Size": Size,
+    "torch.device": device, "collections.OrderedDict": OrderedDict, "collections.Counter": Counter,
+    "__builtin__.set": set, "__builtin__.complex": complex, "__builtin__.bytearray": bytearray,
+}  # fmt: skip
 GLOBALS: dict[str, Any] = {
     name: Builder(name, f, CLASSES.get(name)) for name, f in FUNCTIONS.items()
 }

@@ -24,23 +24,11 @@ from toytorch.serialization.atomic import replacing
 
 LARGEST_HEADER = 100_000_000
 KINDS = {
-    "F64": types.float64,
-    "F32": types.float32,
-    "F16": types.float16,
-    "BF16": types.bfloat16,
-    "I64": types.int64,
-    "I32": types.int32,
-    "I16": types.int16,
-    "I8": types.int8,
-    "U8": types.uint8,
-    "U16": types.uint16,
-    "U32": types.uint32,
-    "U64": types.uint64,
-    "F8_E4M3": types.float8_e4m3fn,
-    "F8_E5M2": types.float8_e5m2,
-    "BOOL": types.bool,
-    "C64": types.complex64,
-}
+    "F64": types.float64, "F32": types.float32, "F16": types.float16, "BF16": types.bfloat16,
+    "I64": types.int64, "I32": types.int32, "I16": types.int16, "I8": types.int8, "U8": types.uint8,
+    "U16": types.uint16, "U32": types.uint32, "U64": types.uint64, "F8_E4M3": types.float8_e4m3fn,
+    "F8_E5M2": types.float8_e5m2, "BOOL": types.bool, "C64": types.complex64,
+}  # fmt: skip
 NAMES = {kind: name for name, kind in KINDS.items()}
 
 

@@ -201,12 +201,8 @@ class FitLoop:
             output = self._forward(batch, index)
         stepped = trainer.global_step > steps
         self.batches_done = index + 1
-        trainer.publish(
-            self.results,
-            trainer.global_step,
-            epoch=False,
-            log=stepped and trainer.global_step % trainer.log_every_n_steps == 0,
-        )
+        log = stepped and trainer.global_step % trainer.log_every_n_steps == 0
+        trainer.publish(self.results, trainer.global_step, epoch=False, log=log)
         for config in trainer.lr_scheduler_configs:
             if (
                 config.interval == "step"

@@ -272,10 +272,7 @@ def checkpoint_sequential(
         return forward
 
     for k in range(segments - 1):
-        input = checkpoint(
-            runner(k * size, (k + 1) * size),
-            input,
-            use_reentrant=True if use_reentrant is None else use_reentrant,
-            **kwargs,
-        )
+        part = runner(k * size, (k + 1) * size)
+        again = True if use_reentrant is None else use_reentrant
+        input = checkpoint(part, input, use_reentrant=again, **kwargs)
     return runner((segments - 1) * size, len(parts))(input)

@@ -95,9 +95,8 @@ def created(handler: Handler, function: Handler, args: Args, kwargs: Kwargs) -> 
     if function is tensor:  # what is in Python's lists is no op's business
         return function(*args, **kwargs)
     packet = getattr(aten, function.__name__)
-    if (
-        inspect.unwrap(function).__annotations__.get("return") != "Tensor"
-    ):  # results get names later
+    # Results get names later.
+    if inspect.unwrap(function).__annotations__.get("return") != "Tensor":
         packet = OpOverloadPacket(function.__name__, function)
     if inspect.unwrap(function).__code__.co_argcount == 0:  # sizes, which ATen takes as a list
         args = (list(spread(args)),)

@@ -69,9 +69,8 @@ class Inference:
             return new_array(name, args, kwargs)
         first = args[0] if args else None
         if name == "reshape" and isinstance(first, MetaArray) and first.held.flags.c_contiguous:
-            return first.seen(
-                function(first.held, *args[1:], **kwargs)
-            )  # a view, which reads nothing
+            # A view, which reads nothing.
+            return first.seen(function(first.held, *args[1:], **kwargs))
         operands = list(arrays_in((args, kwargs)))
         call = Call(function, args, kwargs)
         if sum(stored(a) for a in operands) > SMALL:
@@ -289,9 +288,8 @@ def model_of(array: MetaArray, small: dict[int, int]) -> Any:
     order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
     dense = np.zeros([shape[d] if array.strides[d] else 1 for d in order], array.dtype)
     made = dense.transpose(np.argsort(order))
-    return (
-        made if made.shape == tuple(shape) else np.broadcast_to(made, shape)
-    )  # not to be written to
+    # What is broadcast is not to be written to.
+    return made if made.shape == tuple(shape) else np.broadcast_to(made, shape)
 
 
 def together(models: Sequence[tuple[Any, Model]], size: Callable[[Shape], int | None]) -> Any:

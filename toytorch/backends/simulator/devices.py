@@ -86,12 +86,8 @@ class SimulatedDevice:
     def __init__(self, machine: Machine, index: int, card: Card, memory: int) -> None:
         self.machine, self.index, self.card = machine, index, card
         self.name = device_class("cuda", index)
-        self.allocator = CachingAllocator(
-            memory,
-            partial(attrgetter("host_time"), machine),
-            machine.reached,
-            FIRST_ADDRESS + (index << 40),
-        )
+        clock, first = partial(attrgetter("host_time"), machine), FIRST_ADDRESS + (index << 40)
+        self.allocator = CachingAllocator(memory, clock, machine.reached, first)
         # Whether freed memory may still be used by another stream than gets it: see `keep_ghosts`.
         self.foreign = False
         # Bytes that there are for sure, so that a request can wait in the machine's log: each asks

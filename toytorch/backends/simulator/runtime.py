@@ -46,23 +46,16 @@ class SimulatorRuntime:
         here = self._device(device)
         card = here.card
         return {
-            "name": f"{card.name} (simulated)",
-            "major": card.capability[0],
-            "minor": card.capability[1],
-            "total_memory": here.memory.capacity,
-            "multi_processor_count": card.multiprocessors,
-            "warp_size": card.warp,
+            "name": f"{card.name} (simulated)", "major": card.capability[0],
+            "minor": card.capability[1], "total_memory": here.memory.capacity,
+            "multi_processor_count": card.multiprocessors, "warp_size": card.warp,
             "max_threads_per_multi_processor": card.threads,
             "max_threads_per_block": card.threads_of_block,
-            "regs_per_multiprocessor": card.registers,
-            "shared_memory_per_block": 48 << 10,
+            "regs_per_multiprocessor": card.registers, "shared_memory_per_block": 48 << 10,
             "shared_memory_per_block_optin": card.shared_of_block,
-            "shared_memory_per_multiprocessor": card.shared_memory,
-            "L2_cache_size": card.l2_cache,
-            "clock_rate": int(card.clock / 1e3),
-            "is_integrated": 0,
-            "is_multi_gpu_board": 0,
-        }
+            "shared_memory_per_multiprocessor": card.shared_memory, "L2_cache_size": card.l2_cache,
+            "clock_rate": int(card.clock / 1e3), "is_integrated": 0, "is_multi_gpu_board": 0,
+        }  # fmt: skip
 
     def can_reach(self, device: int, peer: int) -> bool:
         return device != peer

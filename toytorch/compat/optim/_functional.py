@@ -66,12 +66,8 @@ FORMS = {
     ),
     "sparse_adam": ("SparseAdam", "exp_avgs exp_avg_sqs state_steps", "", "eps beta1 beta2 lr maximize"),
 }  # fmt: skip
-UNSET = (
-    "foreach",
-    "fused",
-    "grad_scale",
-    "found_inf",
-)  # None by default; the other options are False
+# None by default; the other options are False.
+UNSET = ("foreach", "fused", "grad_scale", "found_inf")
 # what a class calls in one, of what a function is given by parts
 PAIRS = {
     "betas": ("beta1", "beta2"),

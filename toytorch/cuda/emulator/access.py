@@ -289,14 +289,9 @@ class MemorySystem:
                     who, numbers, sites = who[strange], numbers[strange], sites[strange]
                 if len(who):
                     element = int(index[who[0]]) % max(memory.stride // shadow.granule, 1)
-                    self.races.add(
-                        memory.space,
-                        memory.name,
-                        element,
-                        len(who),
-                        (other, int(sites[0]), int(numbers[0])),
-                        (kind, site, int(threads.numbers[who[0]])),
-                    )
+                    before = other, int(sites[0]), int(numbers[0])
+                    now = kind, site, int(threads.numbers[who[0]])
+                    self.races.add(memory.space, memory.name, element, len(who), before, now)
             shadow.record(kind, index, threads, site)
 
     def check_clash(
@@ -313,14 +308,9 @@ class MemorySystem:
         index = int(flat[who] if isinstance(flat, np.ndarray) else flat)
         index %= max(memory.stride // wrote.dtype.itemsize, 1)
         site = site_of(at)
-        self.races.add(
-            memory.space,
-            memory.name,
-            index,
-            int(np.count_nonzero(differ)),
-            ("writes", site, int(threads.numbers[who])),
-            ("writes", site, int(threads.numbers[winner])),
-        )
+        one, other = (("writes", site, int(threads.numbers[n])) for n in (who, winner))
+        times = int(np.count_nonzero(differ))
+        self.races.add(memory.space, memory.name, index, times, one, other)
 
     def check_known(
         self, memory: Memory, threads: Threads, offset: Array, type: Type, at: At
@@ -332,14 +322,9 @@ class MemorySystem:
             if not known.all():
                 who = _first(~known)
                 element = int(threads.spread(index)[who]) % (memory.stride // memory.known_size)
-                self.note(
-                    (memory.name, *at),
-                    at,
-                    f"Uninitialized __{memory.space}__ read of `{memory.name}[{element}]`",
-                    threads,
-                    who,
-                    int(np.count_nonzero(~known)),
-                )
+                said = f"Uninitialized __{memory.space}__ read of `{memory.name}[{element}]`"
+                times = int(np.count_nonzero(~known))
+                self.note((memory.name, *at), at, said, threads, who, times)
                 return
 
     def make_known(self, memory: Memory, threads: Threads, offset: Array, type: Type) -> None:

@@ -9,14 +9,9 @@ import numpy as np
 from toytorch.facts.hints import Array
 
 UFUNCS = {
-    "add": np.add,
-    "sub": np.subtract,
-    "max": np.maximum,
-    "min": np.minimum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}
+    "add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum, "and": np.bitwise_and,
+    "or": np.bitwise_or, "xor": np.bitwise_xor,
+}  # fmt: skip
 
 
 def updated(kind: str, data: Array, index: Array, values: list[Array], used: bool) -> Any:

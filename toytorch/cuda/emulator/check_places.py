@@ -185,13 +185,9 @@ class PlaceChecker:
         vector, part = self.member(base.type, node)
         if isinstance(base, p.Register):
             return p.Register(base.slot, vector.element, part, base.const)
-        pointer = p.Offset(
-            t.Pointer(vector.element, base.const),
-            node.at,
-            base.pointer,
-            p.Constant(t.LONG, node.at, np.int64(part)),
-            vector.element.size,
-        )
+        kind, size = t.Pointer(vector.element, base.const), vector.element.size
+        index = p.Constant(t.LONG, node.at, np.int64(part))
+        pointer = p.Offset(kind, node.at, base.pointer, index, size)
         return p.Cell(pointer, vector.element, base.const)
 
     def member(self, type: t.Type, node: s.Member) -> tuple[t.Vector, int]:

@@ -225,14 +225,9 @@ class Parser(ExpressionParser):
         if token.text in REFUSED:
             raise CompileError(REFUSED[token.text], token.at)
         rules: dict[str, Callable[[], s.Statement]] = {
-            "{": self.block,
-            "if": self.if_,
-            "for": self.for_,
-            "while": self.while_,
-            "do": self.do,
-            "switch": self.switch,
-            "return": self.return_,
-        }
+            "{": self.block, "if": self.if_, "for": self.for_, "while": self.while_, "do": self.do,
+            "switch": self.switch, "return": self.return_,
+        }  # fmt: skip
         if token.text in rules and token.kind != "string":
             return rules[token.text]()
         if token.text in ("break", "continue"):

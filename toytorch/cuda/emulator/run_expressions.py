@@ -167,14 +167,9 @@ class ExpressionRunner:
         if known is not None:
             seen = threads.pick(known)
             if not seen.all():
-                self.system.note(
-                    (node.slot, node.at),
-                    node.at,
-                    f"Uninitialized variable `{node.name}` is read",
-                    threads,
-                    int(np.argmin(seen)),
-                    int(np.count_nonzero(~seen)),
-                )
+                key, said = (node.slot, node.at), f"Uninitialized variable `{node.name}` is read"
+                who, times = int(np.argmin(seen)), int(np.count_nonzero(~seen))
+                self.system.note(key, node.at, said, threads, who, times)
         value = frame.values[node.slot]
         if isinstance(value, tuple):
             return tuple(threads.pick(part) for part in value)

@@ -131,23 +131,11 @@ VECTORS = tuple(
 )
 
 NAMES: dict[str, Type] = {
-    "void": VOID,
-    **{type.name: type for type in SCALARS},
-    **{type.name: type for type in VECTORS},
-    "dim3": Vector("dim3", UINT, 3),
-    "__half": HALF,
-    "size_t": ULONG,
-    "ptrdiff_t": LONG,
-    "uint": UINT,
-    "int8_t": CHAR,
-    "uint8_t": UCHAR,
-    "int16_t": SHORT,
-    "uint16_t": USHORT,
-    "int32_t": INT,
-    "uint32_t": UINT,
-    "int64_t": LONG,
-    "uint64_t": ULONG,
-}
+    "void": VOID, **{type.name: type for type in SCALARS}, **{type.name: type for type in VECTORS},
+    "dim3": Vector("dim3", UINT, 3), "__half": HALF, "size_t": ULONG, "ptrdiff_t": LONG,
+    "uint": UINT, "int8_t": CHAR, "uint8_t": UCHAR, "int16_t": SHORT, "uint16_t": USHORT,
+    "int32_t": INT, "uint32_t": UINT, "int64_t": LONG, "uint64_t": ULONG,
+}  # fmt: skip
 
 
 def promoted(type: Scalar) -> Scalar:

@@ -34,15 +34,11 @@ def block_barrier(threads: Threads, system: MemorySystem, at: At) -> Any:
         )
     if (batch.alive[here != 0] < batch.geometry.threads).any():
         who = int(np.argmax((batch.alive < batch.geometry.threads)[threads.blocks]))
-        system.note(
-            ("ended", at),
-            at,
+        said = (
             "__syncthreads() behind a return that some threads of the block have taken: before "
-            "Volta (sm_70) this hangs;",
-            threads,
-            who,
-            1,
+            "Volta (sm_70) this hangs;"
         )
+        system.note(("ended", at), at, said, threads, who, 1)
     later = (batch.clock // STEP + 1) * STEP
     batch.clock = (
         later if threads.all else np.where((here != 0)[batch.block_of], later, batch.clock)
@@ -135,14 +131,9 @@ def shuffled(
     wanted = places[threads.rows * WARP + source]
     if (wanted < 0).any():
         who = int(np.argmax(wanted < 0))
-        system.note(
-            ("shuffle", at),
-            at,
-            f"{name} reads lane {int(source[who])}, which is not there: the value is undefined,",
-            threads,
-            who,
-            int(np.count_nonzero(wanted < 0)),
-        )
+        lane = int(source[who])
+        said = f"{name} reads lane {lane}, which is not there: the value is undefined,"
+        system.note(("shuffle", at), at, said, threads, who, int(np.count_nonzero(wanted < 0)))
     unknown = np.full(1, -1, np.dtype(f"i{spread.dtype.itemsize}")).view(spread.dtype)[0]
     return np.where(wanted >= 0, spread[wanted], unknown)
 

@@ -213,11 +213,8 @@ class Lower:
                 return -inner if isinstance(tree.op, ast.USub) else ~inner
             return self.apply("neg" if isinstance(tree.op, ast.USub) else "invert", [inner])
         if isinstance(tree, ast.BinOp):
-            return self.binary(
-                type(tree.op),
-                self.value(tree.left, values, kind),
-                self.value(tree.right, values, kind),
-            )
+            left, right = (self.value(t, values, kind) for t in (tree.left, tree.right))
+            return self.binary(type(tree.op), left, right)
         if isinstance(tree, ast.Compare):
             return self.apply(
                 OPERATORS[type(tree.ops[0])],

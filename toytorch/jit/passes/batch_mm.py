@@ -110,24 +110,16 @@ def one_product(graph: Graph, nodes: Sequence[Node], change: dict[Value, Value])
     first = nodes[0].output.type
     assert isinstance(first, types.Tensor)
     added, stacked = joined(graph, [node.inputs[0] for node in nodes], 0, (sum(rows), k), first)
-    whole = graph.make(
-        "aten::mm",
-        [stacked, nodes[0].inputs[1]],
-        [matrix(first, sum(rows), n)],
-        source=nodes[0].source,
-    )
+    factors, product = [stacked, nodes[0].inputs[1]], matrix(first, sum(rows), n)
+    whole = graph.make("aten::mm", factors, [product], source=nodes[0].source)
     added.append(whole)
     axis = graph.constant(0)
     added.append(axis)
     start = 0
     for node, count in zip(nodes, rows):
         ends = [graph.constant(start), graph.constant(count)]
-        part = graph.make(
-            "aten::narrow",
-            [whole.output, axis.output, *(e.output for e in ends)],
-            [node.output.type],
-            source=node.source,
-        )
+        given = [whole.output, axis.output, *(e.output for e in ends)]
+        part = graph.make("aten::narrow", given, [node.output.type], source=node.source)
         added += [*ends, part]
         change[node.output] = part.output
         start += count

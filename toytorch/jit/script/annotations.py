@@ -24,20 +24,11 @@ from toytorch.jit.script.classes import known_class, register
 from toytorch.jit.types import Type
 
 PLAIN: dict[Any, Type] = {
-    Tensor: types.TENSOR,
-    int: types.INT,
-    float: types.FLOAT,
-    bool: types.BOOL,
-    str: types.STR,
-    complex: types.COMPLEX,
-    None: types.NONE,
-    type(None): types.NONE,
-    dtype: types.DTYPE,
-    device: types.DEVICE,
-    Generator: types.GENERATOR,
-    Any: types.ANY,
+    Tensor: types.TENSOR, int: types.INT, float: types.FLOAT, bool: types.BOOL, str: types.STR,
+    complex: types.COMPLEX, None: types.NONE, type(None): types.NONE, dtype: types.DTYPE,
+    device: types.DEVICE, Generator: types.GENERATOR, Any: types.ANY,
     list: types.List(types.TENSOR),
-}
+}  # fmt: skip
 SPELLED = {"Scalar": "number", "Dtype": "torch.dtype", "Device": "torch.device"}
 TYPING = {
     name: getattr(typing, name)

@@ -32,15 +32,10 @@ BOOLS = (
     "is_quantized", "is_meta",
 )  # fmt: skip
 TENSOR_ATTRIBUTES: dict[str, Type] = {
-    "dtype": types.DTYPE,
-    "device": types.DEVICE,
-    "layout": types.LAYOUT,
-    "itemsize": types.INT,
-    "nbytes": types.INT,
-    "grad": types.Optional(types.TENSOR),
-    **dict.fromkeys(BOOLS, types.BOOL),
+    "dtype": types.DTYPE, "device": types.DEVICE, "layout": types.LAYOUT, "itemsize": types.INT,
+    "nbytes": types.INT, "grad": types.Optional(types.TENSOR), **dict.fromkeys(BOOLS, types.BOOL),
     **dict.fromkeys(("T", "mT", "H", "mH", "real", "imag", "data"), types.TENSOR),
-}
+}  # fmt: skip
 
 
 class Attributes(Subscripts):
@@ -69,12 +64,8 @@ class Attributes(Subscripts):
         if isinstance(kind, types.Tuple) and name in kind.names:
             return self.element(item, kind.names.index(name), at)
         if kind == types.DEVICE and name in ("type", "index"):
-            return self.one(
-                f"prim::{name}",
-                [item],
-                types.STR if name == "type" else types.Optional(types.INT),
-                at,
-            )
+            kind = types.STR if name == "type" else types.Optional(types.INT)
+            return self.one(f"prim::{name}", [item], kind, at)
         if isinstance(kind, types.Enum) and name in ("name", "value"):
             made = types.STR if name == "name" else kind.element
             return self.one(f"prim::Enum{name.title()}", [item], made, at)

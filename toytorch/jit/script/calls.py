@@ -105,12 +105,8 @@ class Calls(Pythons, Attributes):
             return self.cast(value, kind, node)
         word = getattr(function, "word", "")
         if word == "unchecked_cast":
-            return self.one(
-                "prim::unchecked_cast",
-                [self.value(node.args[1])],
-                self.annotation(node.args[0]),
-                node,
-            )
+            value, kind = self.value(node.args[1]), self.annotation(node.args[0])
+            return self.one("prim::unchecked_cast", [value], kind, node)
         if word == "uninitialized":
             return self.uninitialized(self.block, self.annotation(node.args[0]), node)
         if function in (isinstance, markers.isinstance_) and len(node.args) == 2:
@@ -143,13 +139,8 @@ class Calls(Pythons, Attributes):
             return Known(known)
         value = self.value(node.args[0])
         wanted = self.kinds(node.args[1], value.type)
-        return self.one(
-            "prim::isinstance",
-            [value],
-            types.BOOL,
-            node,
-            {"types": ", ".join(map(spelled, wanted)), "_types": tuple(wanted)},
-        )
+        kinds = {"types": ", ".join(map(spelled, wanted)), "_types": tuple(wanted)}
+        return self.one("prim::isinstance", [value], types.BOOL, node, kinds)
 
     def call_item(self, item: object, args: Given, kwargs: Kwargs, at: Any) -> Any:
         """Calls whatever may be called."""
@@ -233,13 +224,8 @@ class Calls(Pythons, Attributes):
             return self.call_record(function.name, args, at, kwargs=kwargs)
         if getattr(function, "__name__", "") == "__new__" and args and isinstance(args[0], Known):
             kind = args[0].object
-            return self.one(
-                "prim::CreateObject",
-                [],
-                register(kind),
-                at,
-                {"name": kind.__name__, "_class": kind},
-            )
+            made = {"name": kind.__name__, "_class": kind}
+            return self.one("prim::CreateObject", [], register(kind), at, made)
         if self.is_python(function):
             return self.call_python(function, args, kwargs, at)
         modifier = getattr(function, markers.MODIFIER, "")
@@ -468,13 +454,8 @@ class Calls(Pythons, Attributes):
                 f"<python_value> is annotated to be ignored and cannot be run: "
                 f"'{function.__name__}' is marked @torch.jit.unused"
             )
-            self.emit(
-                "prim::RaiseException",
-                [self.constant(text, at)],
-                [],
-                at,
-                {"_class": RuntimeError, "name": "RuntimeError"},
-            )
+            error = {"_class": RuntimeError, "name": "RuntimeError"}
+            self.emit("prim::RaiseException", [self.constant(text, at)], [], at, error)
             return self.uninitialized(self.block, result, at)
         inputs = [self.as_value(a, at) for a in args]
         named = {k: self.as_value(v, at) for k, v in kwargs.items()}

@@ -233,14 +233,8 @@ class Compiler(Modules):
             program = copy.copy(
                 function if isinstance(function, Program) else read_function(function)
             )
-            known = self.guard(
-                name,
-                key,
-                at,
-                program,
-                owner if isinstance(owner, ModuleValue) else owner.type,
-                given,
-            )
+            of = owner if isinstance(owner, ModuleValue) else owner.type
+            known = self.guard(name, key, at, program, of, given)
             self.session.methods[key] = known
         return known
 

@@ -300,13 +300,8 @@ class Expressions(Loops):
             self.refine(node.test, outcome)
             return self.value(expr, hint)
 
-        return self.choose(
-            self.condition(node.test),
-            lambda: part(node.body, True),
-            lambda: part(node.orelse, False),
-            node,
-            hint,
-        )
+        test, this, that = self.condition(node.test), node.body, node.orelse
+        return self.choose(test, lambda: part(this, True), lambda: part(that, False), node, hint)
 
     def condition(self, node: ast.expr) -> Value:
         """An expression as a test."""

@@ -95,12 +95,8 @@ class Loops(Statements):
         trip, first = self.beginning(count, test, counts, at)
         if counts:
             initial.append(self.constant(0, at))
-        node = self.emit(
-            "prim::Loop",
-            [trip, first, *initial],
-            [(v.type, label(n)) for v, n in zip(initial, [*carried, "#turn"])],
-            at,
-        )
+        results = [(v.type, label(n)) for v, n in zip(initial, [*carried, "#turn"])]
+        node = self.emit("prim::Loop", [trip, first, *initial], results, at)
         block = Block()
         node.blocks.append(block)
         with self.inside(block) as scope:
@@ -267,11 +263,8 @@ class Loops(Statements):
         def place(i: Value) -> Value:
             if offset == 0:
                 return i
-            return self.one_builtin(
-                "add",
-                [i, self.as_value(offset if isinstance(offset, Value) else Known(offset), at)],
-                at,
-            )
+            known = offset if isinstance(offset, Value) else Known(offset)
+            return self.one_builtin("add", [i, self.as_value(known, at)], at)
 
         return Counted(source.length, lambda i: Items([place(i), source.item(i)]))
 

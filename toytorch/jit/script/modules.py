@@ -126,13 +126,8 @@ class Modules(Calls):
             if method.name != "forward" or type(owner.module) in CONTAINERS:
                 raise
             return self.call_outside_module(owner, given, kwargs, at)
-        return self.one(
-            "prim::CallMethod",
-            [owner.value, *inputs],
-            compiled.returns,
-            at,
-            {"name": compiled.name, "Subgraph": compiled.graph, "_compiled": compiled},
-        )
+        called = {"name": compiled.name, "Subgraph": compiled.graph, "_compiled": compiled}
+        return self.one("prim::CallMethod", [owner.value, *inputs], compiled.returns, at, called)
 
     def call_outside_module(self, item: ModuleValue, args: Given, kwargs: Kwargs, at: At) -> Any:
         """One node that calls the module."""

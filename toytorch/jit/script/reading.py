@@ -48,15 +48,9 @@ class Program:
         end = characters(text, last.end_col_offset) if same_line else len(text)
         shown = " " * self.indent + text
         return Source(
-            self.file,
-            self.first + line - 1,
-            column + self.indent,
-            shown,
-            end + self.indent,
-            self.tree.name,
-            lines=self.lines,
-            place=line - 1,
-        )
+            self.file, self.first + line - 1, column + self.indent, shown, end + self.indent,
+            self.tree.name, lines=self.lines, place=line - 1,
+        )  # fmt: skip
 
 
 def inner(node: ast.Call | ast.Attribute) -> ast.expr:

@@ -28,17 +28,12 @@ from toytorch.jit.script.values import At, Known, ModuleValue
 from toytorch.jit.types import Type
 
 NAMES = {
-    ast.FunctionDef: "function definitions",
-    ast.AsyncFunctionDef: "async function definitions",
-    ast.ClassDef: "class definitions",
-    ast.Try: "try blocks",
-    ast.Import: "import statements",
-    ast.ImportFrom: "import statements",
-    ast.Global: "global variables",
-    ast.Nonlocal: "nonlocal variables",
-    ast.AsyncFor: "async for loops",
+    ast.FunctionDef: "function definitions", ast.AsyncFunctionDef: "async function definitions",
+    ast.ClassDef: "class definitions", ast.Try: "try blocks", ast.Import: "import statements",
+    ast.ImportFrom: "import statements", ast.Global: "global variables",
+    ast.Nonlocal: "nonlocal variables", ast.AsyncFor: "async for loops",
     ast.AsyncWith: "async with statements",
-}
+}  # fmt: skip
 
 
 EMPTY = ("prim::ListConstruct", "prim::DictConstruct")
@@ -173,9 +168,8 @@ class Statements(Branches):
         """Lets a name stand for something else; its type may not change inside a block."""
         scope, outer = self.scope.outer, None
         while scope is not None and (outer is None or getattr(outer, "type", None) == types.NONE):
-            outer = (
-                scope.find(name) or outer
-            )  # where it is None, it may be one of two types outside
+            # Where it is None, it may be one of two types outside.
+            outer = scope.find(name) or outer
             scope = scope.outer
         if isinstance(outer, ModuleValue) and name not in self.local_names():
             raise self.fail(
@@ -306,13 +300,8 @@ class Statements(Branches):
 
         def fail() -> str:
             message = self.constant("", s) if s.msg is None else self.text_of(self.value(s.msg), s)
-            self.emit(
-                "prim::RaiseException",
-                [message],
-                [],
-                s,
-                {"_class": AssertionError, "name": "AssertionError", "_assert": True},
-            )
+            error = {"_class": AssertionError, "name": "AssertionError", "_assert": True}
+            self.emit("prim::RaiseException", [message], [], s, error)
             return RAISES
 
         if known is False:

@@ -127,13 +127,8 @@ class Subscripts(Operators):
         ):
             return self.views(value, items, node)
         index = self.index_value(items, parts, node)
-        return self.one(
-            "aten::__getitem__.Tensor",
-            [value, index],
-            types.TENSOR,
-            node,
-            function=Tensor.__getitem__,
-        )
+        kind, get = "aten::__getitem__.Tensor", Tensor.__getitem__
+        return self.one(kind, [value, index], types.TENSOR, node, function=get)
 
     def index_part(self, node: ast.expr) -> Any:
         """A slice or constant as it stands; anything else as a value."""
@@ -205,13 +200,8 @@ class Subscripts(Operators):
                 types.COMPLEX,
             ):
                 raise self.fail(f"a tensor's elements cannot be set to {spelled(given.type)}", at)
-            self.emit(
-                "aten::__setitem__.Tensor",
-                [owner, index, given],
-                [],
-                at,
-                function=Tensor.__setitem__,
-            )
+            kind, put = "aten::__setitem__.Tensor", Tensor.__setitem__
+            self.emit(kind, [owner, index, given], [], at, function=put)
         elif isinstance(owner.type, (types.List, types.Dict, Object)):
             if isinstance(target.slice, ast.Slice):
                 raise self.unsupported("assignments to a slice of a list", target)

@@ -63,13 +63,9 @@ BLOCKS = 4  # on one multiprocessor at least: 64 registers for each thread, befo
 MANY = 16  # arrays whose addresses alone fill half of the registers that so many blocks leave
 LONG = 90  # steps in float64 of the functions it calls, whose numbers take two registers each
 INDEX = {
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
-    "quotient": "{0} / {1}",
-    "rest": "{0} % {1}",
-    "minimum": "{0} < {1} ? {0} : {1}",
-}
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "quotient": "{0} / {1}",
+    "rest": "{0} % {1}", "minimum": "{0} < {1} ? {0} : {1}",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -108,14 +104,9 @@ def cuda_source(nest: Nest, wide: bool = False, narrow: bool = False) -> CudaSou
     first = "\n".join(textwrap.wrap(first, 98, subsequent_indent=" " * 8))
     first = first.replace("~", " ")
     lines = [cuda_prelude.of(own + body), own, first, *generator.opening, body]
-    return CudaSource(
-        "\n".join(filter(None, lines)) + "\n}",
-        tuple(generator.parameters),
-        generator.by_block,
-        THREADS,
-        generator.scratch,
-        LANES if wide else 1,
-    )
+    text, lanes = "\n".join(filter(None, lines)) + "\n}", LANES if wide else 1
+    given, scratch = tuple(generator.parameters), generator.scratch
+    return CudaSource(text, given, generator.by_block, THREADS, scratch, lanes)
 
 
 def widens(nest: Nest) -> bool:

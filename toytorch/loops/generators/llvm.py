@@ -137,12 +137,8 @@ class Core(Builder):
             elif isinstance(s, Store):
                 buffer = self.buffers[s.buffer]
                 value = self.value(s.value, computed(buffer.type))
-                self.ops.store(
-                    value,
-                    self.address(buffer, s.place, innermost),
-                    buffer.type,
-                    TYPES[buffer.type].bytes,
-                )
+                address = self.address(buffer, s.place, innermost)
+                self.ops.store(value, address, buffer.type, TYPES[buffer.type].bytes)
             elif isinstance(s, Var):
                 self.variable(s)
             elif isinstance(s, Update):
@@ -179,12 +175,8 @@ class Core(Builder):
         elif cost < LONG:
             together = BOTH * self.width(s.body)
             whole = self.b.add(start, self.b.and_(self.b.sub(stop, start), self.word(-together)))
-            self.iterations(
-                s,
-                start,
-                whole,
-                self.advice(vectorize_width=together // BOTH, interleave_count=BOTH),
-            )
+            advice = self.advice(vectorize_width=together // BOTH, interleave_count=BOTH)
+            self.iterations(s, start, whole, advice)
             self.iterations(s, whole, stop, self.advice(vectorize_predicate_enable=True))
         else:
             self.iterations(s, start, stop, self.advice(vectorize_predicate_enable=True))

@@ -20,14 +20,9 @@ from toytorch.loops.schedule.layout import arrays_of, sizes_of
 
 BLOCK = 1 << 15  # elements of a block
 JOINED: dict[str, Any] = {
-    "sum": np.add,
-    "prod": np.multiply,
-    "max": np.maximum,
-    "fmax": np.fmax,
-    "min": np.minimum,
-    "any": np.logical_or,
-    "all": np.logical_and,
-}
+    "sum": np.add, "prod": np.multiply, "max": np.maximum, "fmax": np.fmax, "min": np.minimum,
+    "any": np.logical_or, "all": np.logical_and,
+}  # fmt: skip
 # Where an expression for single elements is none for arrays.
 ARRAYS: dict[str, Any] = {
     "where": np.where,

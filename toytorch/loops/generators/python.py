@@ -42,13 +42,9 @@ from toytorch.loops.schedule.nest import (
 )
 
 INDEX = {
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
-    "quotient": "{0} // {1}",
-    "rest": "{0} % {1}",
-    "minimum": "min({0}, {1})",
-}
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "quotient": "{0} // {1}",
+    "rest": "{0} % {1}", "minimum": "min({0}, {1})",
+}  # fmt: skip
 
 
 def parameters(nest: Nest) -> list[str]:

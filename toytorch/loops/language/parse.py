@@ -30,30 +30,12 @@ from toytorch.loops.language.types import TYPES, computed, kind
 ITEM = re.compile(r"\s*(\w+)\s*(\[[\w\s,]*\])?\s*(\w+)?\s*(?:,|$)")
 BEFORE = re.compile(r"^\s*(\w+)\s*(?:\[[\w\s,]*\]\s*(\w+)\s*)?=(?!=)\s*(.*)$")
 OPERATORS: dict[type, str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "remainder",
-    ast.Pow: "pow",
-    ast.BitAnd: "and_",
-    ast.BitOr: "or_",
-    ast.BitXor: "xor",
-    ast.LShift: "shift_left",
-    ast.RShift: "shift_right",
-    ast.USub: "neg",
-    ast.Invert: "invert",
-    ast.Not: "logical_not",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-    ast.And: "logical_and",
-    ast.Or: "logical_or",
-}
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv",
+    ast.Mod: "remainder", ast.Pow: "pow", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor",
+    ast.LShift: "shift_left", ast.RShift: "shift_right", ast.USub: "neg", ast.Invert: "invert",
+    ast.Not: "logical_not", ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le",
+    ast.Gt: "gt", ast.GtE: "ge", ast.And: "logical_and", ast.Or: "logical_or",
+}  # fmt: skip
 LETTERS = "abcdefghklmopqrstuvw"  # without n (of sizes), i and j
 CONSTANTS = {"inf": float("inf"), "nan": float("nan")}
 

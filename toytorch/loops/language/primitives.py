@@ -60,23 +60,10 @@ def _comparison(name: str, sign: str) -> Primitive:
 # Functions that the language states in its own words (`defined`), and what they cost; one may call those
 # before it.
 STATED = {
-    "lgamma": 90,
-    "bessel_i0": 60,
-    "bessel_i0e": 60,
-    "bessel_i1": 60,
-    "bessel_i1e": 60,
-    "bessel_j0": 150,
-    "bessel_j1": 150,
-    "erfcx": 60,
-    "log_ndtr": 120,
-    "digamma": 120,
-    "trigamma": 150,
-    "erfinv": 60,
-    "ndtri": 60,
-    "logaddexp": 30,
-    "logaddexp2": 30,
-    "hypot": 20,
-}
+    "lgamma": 90, "bessel_i0": 60, "bessel_i0e": 60, "bessel_i1": 60, "bessel_i1e": 60,
+    "bessel_j0": 150, "bessel_j1": 150, "erfcx": 60, "log_ndtr": 120, "digamma": 120,
+    "trigamma": 150, "erfinv": 60, "ndtri": 60, "logaddexp": 30, "logaddexp2": 30, "hypot": 20,
+}  # fmt: skip
 OF_COST_15 = "expm1 log1p sin cos tan tanh erf erfc asin acos atan sinh cosh"
 OF_TWO = ("trigamma", "logaddexp", "logaddexp2", "hypot")  # those of two numbers
 PRIMITIVES = {
@@ -142,14 +129,9 @@ PRIMITIVES = {
 # How values are joined by a reduction, by its name: primitive, and what it starts with.
 # `fmax` leaves NaNs out, which costs a third of `max`.
 JOINS = {
-    "sum": "add",
-    "prod": "mul",
-    "max": "maximum",
-    "min": "minimum",
-    "fmax": "fmax",
-    "any": "logical_or",
-    "all": "logical_and",
-}
+    "sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "fmax": "fmax",
+    "any": "logical_or", "all": "logical_and",
+}  # fmt: skip
 CONSTANT_DIVISOR = ("floordiv", "remainder", "fmod")
 
 

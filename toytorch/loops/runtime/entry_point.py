@@ -43,14 +43,10 @@ def arrays_in(nest: Nest) -> list[Buffer]:
 def slots(nest: Nest) -> dict[str, int]:
     """Where each thing stands in the table of a call."""
     names = [
-        "context",
-        "range",
-        *(f"data {b.name}" for b in arrays_in(nest)),
-        *(f"scalar {n.name}" for n in nest.scalars),
-        *(f"n{a}" for a in range(len(nest.axes))),
-        *(f"size_{d}" for d in nest.extents),
-        *(f"stride {b} {a}" for b, a in strides_of(nest)),
-    ]
+        "context", "range", *(f"data {b.name}" for b in arrays_in(nest)),
+        *(f"scalar {n.name}" for n in nest.scalars), *(f"n{a}" for a in range(len(nest.axes))),
+        *(f"size_{d}" for d in nest.extents), *(f"stride {b} {a}" for b, a in strides_of(nest)),
+    ]  # fmt: skip
     return {name: k for k, name in enumerate(names)}
 
 

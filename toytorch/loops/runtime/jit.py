@@ -110,15 +110,9 @@ address_of = address_by_word if keeps_address(np.zeros(2)) else address_by_ctype
 def context() -> Any:
     """The words that kernels need of CPython and NumPy, in the order of CONTEXT."""
     words = {
-        "ndarray": id(np.ndarray),
-        "threads": 1,
-        "queue": 0,
-        "post": 0,
-        "bfloat16": -1,
-        "True": id(True),
-        "False": id(False),
-        "None": id(None),
-    }
+        "ndarray": id(np.ndarray), "threads": 1, "queue": 0, "post": 0, "bfloat16": -1,
+        "True": id(True), "False": id(False), "None": id(None),
+    }  # fmt: skip
     try:
         import ml_dtypes  # an optional package
 

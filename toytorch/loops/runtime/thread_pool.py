@@ -35,19 +35,9 @@ PARTS = 8  # of a job for each thread: a thread that comes late takes fewer
 LINE = 8  # words in a line of the cache
 # `next`, `active` and what each worker writes have lines of the cache to themselves.
 QUEUE = {
-    "epoch": 0,
-    "run": 1,
-    "table": 2,
-    "total": 3,
-    "step": 4,
-    "workers": 5,
-    "acquire": 6,
-    "release": 7,
-    "yield": LINE + 1,
-    "next": LINE,
-    "active": 2 * LINE,
-    "busy": 3 * LINE,
-}
+    "epoch": 0, "run": 1, "table": 2, "total": 3, "step": 4, "workers": 5, "acquire": 6,
+    "release": 7, "yield": LINE + 1, "next": LINE, "active": 2 * LINE, "busy": 3 * LINE,
+}  # fmt: skip
 WORKER = {"asleep": 0, "lock": 1, "queue": 2, "following": 3}
 
 
@@ -255,11 +245,8 @@ class ThreadPool:
             worker = start + 8 * (size + LINE * k)
             lock = python.PyThread_allocate_lock()
             python.PyThread_acquire_lock(lock, 1)
-            write(
-                worker,
-                {"asleep": 1, "lock": lock, "queue": self.queue, "following": following},
-                WORKER,
-            )
+            fields = {"asleep": 1, "lock": lock, "queue": self.queue, "following": following}
+            write(worker, fields, WORKER)
             if python.PyThread_start_new_thread(life, worker) == ctypes.c_ulong(-1).value:
                 break  # no thread could be made: fewer work
             following = worker

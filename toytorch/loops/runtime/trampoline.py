@@ -97,25 +97,16 @@ def kernel_descriptor(nest: Nest, run: int, context: Array, limit: int) -> Any:
         for a, group in enumerate(groups)
     ]
     values = {
-        "context": context.ctypes.data,
-        "run": run,
-        "limit": limit,
-        "tile": nest.tile,
-        "table": len(slot),
-        "arrays": len(arrays),
-        "outputs": nest.outputs,
-        "scalars": len(nest.scalars),
-        "dims": len(dims),
-        "axes": len(axes),
-        "extents": len(nest.extents),
-        "at_arrays": add([n for record in records for n in record]),
+        "context": context.ctypes.data, "run": run, "limit": limit, "tile": nest.tile,
+        "table": len(slot), "arrays": len(arrays), "outputs": nest.outputs,
+        "scalars": len(nest.scalars), "dims": len(dims), "axes": len(axes),
+        "extents": len(nest.extents), "at_arrays": add([n for record in records for n in record]),
         "at_axes": add([n for axis in axes for n in axis]),
         "at_scalars": add([int(kind(n.type) == "f") for n in nest.scalars]),
-        "at_extents": add([dims.index(d) for d in nest.extents]),
-        "to_scalars": 2 + len(arrays),
+        "at_extents": add([dims.index(d) for d in nest.extents]), "to_scalars": 2 + len(arrays),
         "to_axes": 2 + len(arrays) + len(nest.scalars),
         "to_extents": 2 + len(arrays) + len(nest.scalars) + len(axes),
-    }
+    }  # fmt: skip
     words[: len(FIELDS)] = [values[name] for name in FIELDS]
     return np.array(words, np.int64)
 

@@ -56,17 +56,12 @@ class Schedule:
         extents = tuple(
             dict.fromkeys(str(s.args[0]) for s in self.program.steps if s.op == "extent")
         )
+        program, buffers = self.program, (*self.buffers.values(), *self.scratch)
+        body, outputs = needed(tuple(self.blocks[0])), len(program.outputs)
         return Nest(
-            (*self.buffers.values(), *self.scratch),
-            self.program.scalars,
-            self.layout.axes,
-            extents,
-            range_,
-            tile,
-            needed(tuple(self.blocks[0])),
-            len(self.program.outputs),
-            arrays_of(self.program),
-        )
+            buffers, program.scalars, self.layout.axes, extents, range_, tile, body, outputs,
+            arrays_of(program),
+        )  # fmt: skip
 
     # -- building ---------------------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ tensor([[[ 5.,  7.],
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -47,12 +49,21 @@ def _one(name: str, what: str, value: Any) -> Any:
 # -- maxima ---------------------------------------------------------------------------------------
 
 
-def _named(name: str, doc: str, pair: Fn, maxima: Fn) -> tuple[Any, Any]:
+def _named(name: str, doc: str, maxima: Fn) -> tuple[Any, Any]:
     """Two functions under public names: of maxima and their places, and of maxima, whose places
     `return_indices` asks for."""
+    arguments = inspect.signature(maxima).bind
+
+    @functools.wraps(maxima)
+    def pair(*args: object, **kwargs: object) -> Pair:
+        return maxima(**{**arguments(*args, **kwargs).arguments, "return_indices": True})
+
     called(f"{name}_with_indices", f"{doc}, and their places.", pair)
     called(name, f"{doc}.", maxima)
-    return pair, composed(returns="(Tensor, Tensor) if return_indices else Tensor")(maxima)
+    return (
+        composed(returns="(Tensor, Tensor)")(pair),
+        composed(returns="(Tensor, Tensor) if return_indices else Tensor")(maxima),
+    )
 
 
 def _check_line(
@@ -133,17 +144,6 @@ def max_pool1d(
 
 
 def _max_pool(n: int) -> tuple[Any, ...]:
-    def pair(
-        input: Tensor,
-        kernel_size: Ints,
-        stride: Ints | None = None,
-        padding: Ints = 0,
-        dilation: Ints = 1,
-        ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> Pair:
-        return tuple(record.function(input, kernel_size, stride, padding, dilation, ceil_mode))
-
     def maxima(
         input: Tensor,
         kernel_size: Ints,
@@ -158,7 +158,7 @@ def _max_pool(n: int) -> tuple[Any, ...]:
 
     record = pools.MAX[n]
     doc = f"The largest elements of windows of {SHAPES[n]}"
-    return tuple(map(asks, _named(f"max_pool{n}d", doc, pair, maxima)))
+    return tuple(map(asks, _named(f"max_pool{n}d", doc, maxima)))
 
 
 max_pool2d_with_indices, max_pool2d = _max_pool(2)
@@ -199,15 +199,12 @@ def _refuse_few_dims(input: Tensor, output_size: OutputSize, n: int) -> None:
 
 
 def _adaptive_max_pool(n: int) -> tuple[Any, Any]:
-    def pair(input: Tensor, output_size: OutputSize, return_indices: bool = False) -> Pair:
-        return _adaptive_max(n, input, output_size)
-
     def maxima(input: Tensor, output_size: OutputSize, return_indices: bool = False) -> Any:
         made = _adaptive_max(n, input, output_size)
         return made if return_indices else made[0]
 
     doc = f"The largest elements of even bins of {SHAPES[n]}"
-    return _named(f"adaptive_max_pool{n}d", doc, pair, maxima)
+    return _named(f"adaptive_max_pool{n}d", doc, maxima)
 
 
 adaptive_max_pool1d_with_indices, adaptive_max_pool1d = _adaptive_max_pool(1)
@@ -389,16 +386,6 @@ def _fractional(
 
 
 def _fractional_max_pool(n: int) -> tuple[Any, Any]:
-    def pair(
-        input: Tensor,
-        kernel_size: Ints | None,
-        output_size: OutputSize = None,
-        output_ratio: Any = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
-    ) -> Pair:
-        return _fractional(n, input, kernel_size, output_size, output_ratio, _random_samples)
-
     def maxima(
         input: Tensor,
         kernel_size: Ints,
@@ -411,7 +398,7 @@ def _fractional_max_pool(n: int) -> tuple[Any, Any]:
         return made if return_indices else made[0]
 
     doc = f"Maxima of windows of {SHAPES[n]} with pseudo-random steps (Graham 2014)"
-    return _named(f"fractional_max_pool{n}d", doc, pair, maxima)
+    return _named(f"fractional_max_pool{n}d", doc, maxima)
 
 
 fractional_max_pool2d_with_indices, fractional_max_pool2d = _fractional_max_pool(2)

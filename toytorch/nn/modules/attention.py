@@ -113,30 +113,13 @@ class MultiheadAttention(Module):
                 seen.setdefault(id(t), t.transpose(0, 1)) for t in (query, key, value)
             )
         made, weights = F.multi_head_attention_forward(
-            query,
-            key,
-            value,
-            self.embed_dim,
-            self.num_heads,
-            self.in_proj_weight,
-            self.in_proj_bias,
-            self.bias_k,
-            self.bias_v,
-            self.add_zero_attn,
-            self.dropout,
-            self.out_proj.weight,
-            self.out_proj.bias,
-            self.training,
-            key_padding_mask,
-            need_weights,
-            attn_mask,
-            not self._qkv_same_embed_dim,
-            self.q_proj_weight,
-            self.k_proj_weight,
-            self.v_proj_weight,
-            average_attn_weights=average_attn_weights,
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
+            self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
+            self.out_proj.weight, self.out_proj.bias, self.training, key_padding_mask,
+            need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight,
+            self.k_proj_weight, self.v_proj_weight, average_attn_weights=average_attn_weights,
             is_causal=is_causal,
-        )
+        )  # fmt: skip
         return (made.transpose(0, 1) if transposed else made), weights
 
     def _of_nested(self, query: Any, key: Any, value: Any, need_weights: bool) -> Any:

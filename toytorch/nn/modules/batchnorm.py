@@ -102,16 +102,10 @@ class _BatchNorm(_NormBase):
             if self.momentum is None:  # the plain mean over all batches
                 share = 1.0 / float(self.num_batches_tracked)
         kept = not self.training or self.track_running_stats
-        return F.batch_norm(
-            input,
-            self.running_mean if kept else None,
-            self.running_var if kept else None,
-            self.weight,
-            self.bias,
-            self.training or self.running_mean is None,
-            share,
-            self.eps,
-        )
+        mean = self.running_mean if kept else None
+        var = self.running_var if kept else None
+        training = self.training or self.running_mean is None
+        return F.batch_norm(input, mean, var, self.weight, self.bias, training, share, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):

@@ -198,16 +198,11 @@ class _ConvTransposeNd(_ConvNd):
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """The result; of the sizes that a stride may come from, `output_size` chooses one."""
         convolve = type(self).function
+        extra = self._output_padding(input, output_size)
         return convolve(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            self.padding,
-            self._output_padding(input, output_size),
-            self.groups,
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups,
             self.dilation,
-        )
+        )  # fmt: skip
 
     def _output_padding(self, input: Tensor, output_size: Any) -> Sizes:
         if output_size is None:

@@ -235,13 +235,9 @@ class CrossEntropyLoss(_WeightedLoss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(
-            input,
-            target,
-            self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
+            input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
             label_smoothing=self.label_smoothing,
-        )
+        )  # fmt: skip
 
 
 class CTCLoss(_Loss):
@@ -261,14 +257,9 @@ class CTCLoss(_Loss):
         target_lengths: Tensor | Sequence[int],
     ) -> Tensor:
         return F.ctc_loss(
-            log_probs,
-            targets,
-            input_lengths,
-            target_lengths,
-            self.blank,
-            self.reduction,
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction,
             self.zero_infinity,
-        )
+        )  # fmt: skip
 
 
 __getattr__ = finder(__name__)

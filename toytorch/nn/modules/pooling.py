@@ -49,14 +49,9 @@ class _MaxPoolNd(_Pool):
 
     def forward(self, input: Tensor) -> Any:
         return type(self).function(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )
+            input, self.kernel_size, self.stride, self.padding, self.dilation,
+            ceil_mode=self.ceil_mode, return_indices=self.return_indices,
+        )  # fmt: skip
 
 
 class MaxPool1d(_MaxPoolNd, function=F.max_pool1d):
@@ -128,13 +123,9 @@ class _FractionalMaxPoolNd(_Pool):
 
     def forward(self, input: Tensor) -> Any:
         return type(self).function(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
             _random_samples=self._random_samples,
-        )
+        )  # fmt: skip
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd, function=F.fractional_max_pool2d, dims=2):
@@ -171,13 +162,9 @@ class AvgPool1d(_AvgPoolNd):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
             self.count_include_pad,
-        )
+        )  # fmt: skip
 
 
 class _WidePool(_AvgPoolNd):
@@ -200,14 +187,9 @@ class _WidePool(_AvgPoolNd):
 
     def forward(self, input: Tensor) -> Tensor:
         return type(self).function(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad, self.divisor_override,
+        )  # fmt: skip
 
 
 class AvgPool2d(_WidePool, function=F.avg_pool2d):

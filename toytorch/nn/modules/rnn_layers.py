@@ -70,15 +70,8 @@ def layer(kind: str, states: int, options: int) -> tuple[type[Function], Any]:
             rest = (None,) * options
             if state.local.grad:
                 return (*_again(steps, inputs, ctx.options, grads), *rest)
-            made = base.launched(
-                f"{kind}_backward",
-                backward_kernel,
-                ctx.xp,
-                _arrays(grads),
-                _arrays(inputs),
-                (outputs._array, *ctx.kept),
-                *ctx.options,
-            )
+            given = _arrays(grads), _arrays(inputs), (outputs._array, *ctx.kept)
+            made = base.launched(f"{kind}_backward", backward_kernel, ctx.xp, *given, *ctx.options)
             return (*_wrapped(made), *rest)
 
     Layer.__name__ = Layer.__qualname__ = kind.capitalize()

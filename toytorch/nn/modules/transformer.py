@@ -138,14 +138,9 @@ class TransformerDecoderLayer(_Layer):
         self, x: Tensor, memory: Tensor, mask: Any, padding: Any, causal: bool
     ) -> Tensor:
         made = self.multihead_attn(
-            x,
-            memory,
-            memory,
-            attn_mask=mask,
-            key_padding_mask=padding,
-            need_weights=False,
+            x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False,
             is_causal=causal,
-        )[0]
+        )[0]  # fmt: skip
         return self.dropout2(made)
 
     def forward(
@@ -289,15 +284,11 @@ class TransformerDecoder(_Stack):
         causal = is_causal_mask(tgt_mask, tgt_is_causal, self._length(tgt))
         for layer in self.layers:
             tgt = layer(
-                tgt,
-                memory,
-                tgt_mask=tgt_mask,
-                memory_mask=memory_mask,
+                tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
                 tgt_key_padding_mask=tgt_key_padding_mask,
-                memory_key_padding_mask=memory_key_padding_mask,
-                tgt_is_causal=causal,
+                memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=causal,
                 memory_is_causal=memory_is_causal,
-            )
+            )  # fmt: skip
         return self._normed(tgt)
 
 
@@ -381,12 +372,8 @@ class Transformer(Module):
             src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
         )
         return self.decoder(
-            tgt,
-            memory,
-            tgt_mask=tgt_mask,
-            memory_mask=memory_mask,
+            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
             tgt_key_padding_mask=tgt_key_padding_mask,
-            memory_key_padding_mask=memory_key_padding_mask,
-            tgt_is_causal=tgt_is_causal,
+            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
             memory_is_causal=memory_is_causal,
-        )
+        )  # fmt: skip

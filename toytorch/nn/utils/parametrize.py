@@ -117,11 +117,9 @@ class ParametrizationList(ModuleList):
                     f"tuple...). Got element {i} of the sequence with type {type(t).__name__}."
                 )
             t = t.detach()
-            _register(
-                self,
-                f"original{i}",
-                Parameter(t, original.requires_grad) if isinstance(original, Parameter) else t,
-            )
+            if isinstance(original, Parameter):
+                t = Parameter(t, original.requires_grad)
+            _register(self, f"original{i}", t)
 
     def _originals(self) -> list[Any]:
         if self.is_tensor:
@@ -249,13 +247,8 @@ def register_parametrization(
         if not unsafe:
             before = getattr(module, tensor_name)
             after = parametrization(before)
-            _check_like(
-                after,
-                before,
-                "the `unsafe`",
-                f"module.{tensor_name}.",
-                f"parametrization(module.{tensor_name}).",
-            )
+            own = f"module.{tensor_name}"
+            _check_like(after, before, "the `unsafe`", f"{own}.", f"parametrization({own}).")
             _check_inverse(parametrization, after, before, tensor_name)
         entry.append(parametrization)
         entry.unsafe |= unsafe
@@ -269,11 +262,8 @@ def register_parametrization(
     delattr(module, tensor_name)
     if not is_parametrized(module):
         cls = type(module)
-        module.__class__ = type(
-            f"Parametrized{cls.__name__}",
-            (cls,),
-            {"__getstate__": _no_pickle, "__deepcopy__": _deepcopy},
-        )
+        body = {"__getstate__": _no_pickle, "__deepcopy__": _deepcopy}
+        module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), body)
         module.parametrizations = ModuleDict()
     _inject(module, tensor_name)
     module.parametrizations[tensor_name] = made

@@ -12,7 +12,7 @@ from toytorch.backends.sparse import SparseArray
 from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.arguments import spread
-from toytorch.core.memory_order import has_channels_last
+from toytorch.core.memory_order import has_channels_last, is_channels_last
 from toytorch.core.op import Op
 from toytorch.core.storage import InferenceStorage, ShownInference, Storage
 from toytorch.core.tensor import Tensor, alias, as_dtype, strides_of
@@ -31,7 +31,6 @@ from toytorch.facts.hints import (
     MemoryFormat,
     Scalar,
     Shape,
-    Sizes,
 )
 from toytorch.facts.node import Detached
 from toytorch.facts.schema import wrong_argument
@@ -173,19 +172,11 @@ def _caster(name: str, dtype: DType | None) -> Any:
 
 
 for _name, _dtype in {
-    "float": types.float32,
-    "double": types.float64,
-    "half": types.float16,
-    "bfloat16": types.bfloat16,
-    "long": types.int64,
-    "int": types.int32,
-    "short": types.int16,
-    "char": types.int8,
-    "byte": types.uint8,
-    "bool": types.bool,
-    "cfloat": types.complex64,
+    "float": types.float32, "double": types.float64, "half": types.float16,
+    "bfloat16": types.bfloat16, "long": types.int64, "int": types.int32, "short": types.int16,
+    "char": types.int8, "byte": types.uint8, "bool": types.bool, "cfloat": types.complex64,
     "cdouble": types.complex128,
-}.items():
+}.items():  # fmt: skip
     setattr(Tensor, _name, _caster(_name, _dtype))
 
 
@@ -236,26 +227,11 @@ def is_contiguous(self: Tensor, *, memory_format: MemoryFormat | None = None) ->
         ):
             return False
         if not array.size:  # PyTorch asks strides all the same
-            return lies_channels_last(array.shape, strides_of(array))
+            return is_channels_last(array.shape, strides_of(array), 1)
         return bool(np.moveaxis(array, 1, -1).flags.c_contiguous)
     if array.flags.c_contiguous:
         return array.__class__ is not SparseArray
     return is_row_major(array.shape, strides_of(array))
-
-
-def lies_channels_last(shape: Sizes, strides: Sizes) -> bool:
-    """Whether strides are those of images whose channels come last.
-
-    >>> lies_channels_last((0, 3, 2, 2), (12, 1, 6, 3)), lies_channels_last((0, 3, 2, 2), (12, 4, 2, 1))
-    (True, False)
-    """
-    expected = 1
-    for d in (1, *range(len(shape) - 1, 1, -1), 0):
-        if shape[d] != 1:
-            if strides[d] != expected:
-                return False
-            expected *= shape[d]
-    return True
 
 
 def contiguous(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
@@ -522,24 +498,8 @@ def new_empty_strided(
     )
 
 
-METHODS = {
-    f.__name__: f
-    for f in (
-        to,
-        type_as,
-        cpu,
-        cuda,
-        is_contiguous,
-        contiguous,
-        reshape,
-        detach,
-        detach_,
-        new,
-        new_tensor,
-        copy_,
-        new_empty_strided,
-    )
-}
+_methods = (to, type_as, cpu, cuda, is_contiguous, contiguous, reshape, detach, detach_, new)
+METHODS = {f.__name__: f for f in (*_methods, new_tensor, copy_, new_empty_strided)}
 METHODS["view"] = _view
 _view.__name__ = "view"
 METHODS.update({f"new_{n}": _new(n) for n in ("zeros", "ones", "empty", "full")})

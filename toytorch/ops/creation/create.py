@@ -20,6 +20,7 @@ from toytorch.core.tensor import CAN_REQUIRE, Tensor, as_dtype, wrap
 from toytorch.core.write import need_out, refusal, refuse_leaf, take
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.composed import called
 from toytorch.facts.device import cpu, given, layout_name, on_cpu, sparse_coo, strided
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import cannot_cast
@@ -249,17 +250,14 @@ def _filled(name: str, fill: str, doc: str) -> Any:
                 )
             return without_entries(fill, shape, dtype, device, requires_grad, layout=layout)
         kind = out.dtype if dtype is None and out is not None else dtype
-        made = finish(
-            lambda xp: settled(filled(getattr(xp, fill), shape, _kind(kind, name)), fill),
-            device,
-            requires_grad,
-            name,
-        )
+
+        def make(xp: ArrayModule) -> Any:
+            return settled(filled(getattr(xp, fill), shape, _kind(kind, name)), fill)
+
+        made = finish(make, device, requires_grad, name)
         return put_out(in_format(made, memory_format), out, names, dtype=dtype, aten=name)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return creating(function)
+    return creating(called(name, doc, function))
 
 
 def in_format(made: Tensor, memory_format: MemoryFormat | None) -> Tensor:
@@ -522,9 +520,8 @@ def _like(name: str, fill: str) -> Any:
             return asking(made) if requires_grad else made
         return made_like(fill, input, dtype, layout, device, requires_grad, memory_format)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{fill}` in the shape, type and place of another tensor."
-    return public(name)(creating(function))
+    doc = f"`{fill}` in the shape, type and place of another tensor."
+    return public(name)(creating(called(name, doc, function)))
 
 
 zeros_like, ones_like = _like("zeros_like", "zeros"), _like("ones_like", "ones")
@@ -686,12 +683,8 @@ def eye(
         if value is not None and value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     kind = _kind(dtype if dtype is not None or out is None else out.dtype)
-    return put_out(
-        finish(lambda xp: xp.eye(n, m, dtype=kind), device, requires_grad, "eye"),
-        out,
-        dtype=dtype,
-        aten="eye",
-    )
+    made = finish(lambda xp: xp.eye(n, m, dtype=kind), device, requires_grad, "eye")
+    return put_out(made, out, dtype=dtype, aten="eye")
 
 
 # -- from data ------------------------------------------------------------------------------------

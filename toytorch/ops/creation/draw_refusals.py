@@ -21,21 +21,12 @@ TAKEN = {
     "random_kernel_cpu": REAL | WHOLE | {"bool"},
     "random_from_to": REAL | WHOLE | {"bool", "uint16", "uint32", "uint64"},
     "bernoulli_scalar_cpu_": REAL | WHOLE | {"bool"},
-    "bernoulli_tensor_cpu_self_": REAL | WHOLE | {"bool"},
-    "bernoulli_tensor_cpu_p_": REAL,
-    "geometric_cpu": REAL | WHOLE,
-    "randperm": REAL | WHOLE,
-    "check_uniform_bounds": REAL | COMPLEX,
-    "normal_kernel_cpu": REAL | COMPLEX,
-    "log_normal_cpu": REAL,
-    "exponential_cpu": REAL,
-    "cauchy_cpu": REAL,
-    "poisson_cpu": REAL,
-    "binomial_cpu": WIDE,
-    "gamma_cpu": WIDE,
-    "dirichlet": WIDE,
-    "rrelu_with_noise_out_cpu": WIDE | {"bfloat16"},
-}
+    "bernoulli_tensor_cpu_self_": REAL | WHOLE | {"bool"}, "bernoulli_tensor_cpu_p_": REAL,
+    "geometric_cpu": REAL | WHOLE, "randperm": REAL | WHOLE, "check_uniform_bounds": REAL | COMPLEX,
+    "normal_kernel_cpu": REAL | COMPLEX, "log_normal_cpu": REAL, "exponential_cpu": REAL,
+    "cauchy_cpu": REAL, "poisson_cpu": REAL, "binomial_cpu": WIDE, "gamma_cpu": WIDE,
+    "dirichlet": WIDE, "rrelu_with_noise_out_cpu": WIDE | {"bfloat16"},
+}  # fmt: skip
 
 
 @functools.lru_cache(256)

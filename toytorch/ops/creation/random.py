@@ -17,6 +17,7 @@ from toytorch.core.random import Generator, generator_of
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state
+from toytorch.facts.composed import called
 from toytorch.facts.device import cpu, given, on_cpu, strided
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array, Device, DType, Fn, Ints, Layout, MemoryFormat, Shape, Sizes
@@ -154,9 +155,7 @@ def _factory(name: str, how: Fn, kernel_name: str, doc: str) -> Any:
             made.requires_grad_() if requires_grad else made, out, names, aten=name
         )
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return watched(function)
+    return watched(called(name, doc, function))
 
 
 KERNELS = {"rand_like": "check_uniform_bounds", "randn_like": NORMAL}
@@ -212,9 +211,8 @@ def _like(name: str, how: Fn) -> Any:
         made = drawn(draw, name)
         return made.requires_grad_() if requires_grad else made
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name[:-5]}` in the shape, type and place of another tensor."
-    return public(name)(watched(function))
+    doc = f"`{name[:-5]}` in the shape, type and place of another tensor."
+    return public(name)(watched(called(name, doc, function)))
 
 
 rand_like, randn_like = _like("rand_like", uniform_numbers), _like("randn_like", normal_numbers)

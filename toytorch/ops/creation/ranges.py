@@ -338,9 +338,8 @@ def triangle_places(xp: ArrayModule, name: str, row: int, offset: int, col: int)
     else:
         begins, ends = xp.clip(lines + offset, 0, col), lines * 0 + col
     counts = ends - begins
-    firsts = (
-        begins - xp.cumsum(counts) + counts
-    )  # what the numbers of all places are to be moved by
+    # What the numbers of all places are to be moved by.
+    firsts = begins - xp.cumsum(counts) + counts
     made = xp.empty((2, int(counts.sum())), np.int64)
     made[0] = xp.repeat(lines, counts)
     made[1] = xp.arange(made.shape[1]) + xp.repeat(firsts, counts)

@@ -458,9 +458,8 @@ def _writing(name: str, write: Any, adds: bool = False) -> Any:
         start = _wide(a) if adds else a
         if start is not a:
             src = _wide(src)
-        result = (
-            start if into else in_rows(start)
-        )  # spoilt where an index is outside: refused below
+        # Spoilt where an index is outside: refused below.
+        result = start if into else in_rows(start)
         if src.ndim and a.ndim and attempt(xp, "scatter", result, d, i, src, adds):
             return result if start is a else result.astype(a.dtype)
         if a.__class__ is np.ndarray and a.ndim == 2 == i.ndim and i.dtype == np.int64 and i.size:

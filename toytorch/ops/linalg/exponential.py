@@ -16,29 +16,13 @@ from toytorch.ops.define import general, public
 from toytorch.ops.linalg.checks import need_square
 from toytorch.ops.shaping.view import steps_of_view
 
-# The [m/m] Padé approximants of eˣ that Higham (SIAM J. Matrix Anal. Appl. 26, 2005) recommends:
-# the norm up to which each is exact to rounding, in double and in single precision.
+# The [m/m] Padé approximants of eˣ that Higham (SIAM J. Matrix Anal. Appl. 26, 2005) recommends: the
+# numerator is Σ xʲ·(2m - j)!/(j!(m - j)!), the denominator the same of -x.
 PADE = {
-    3: (120, 60, 12, 1),
-    5: (30240, 15120, 3360, 420, 30, 1),
-    7: (17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1),
-    13: (
-        64764752532480000,
-        32382376266240000,
-        7771770303897600,
-        1187353796428800,
-        129060195264000,
-        10559470521600,
-        670442572800,
-        33522128640,
-        1323241920,
-        40840800,
-        960960,
-        16380,
-        182,
-        1,
-    ),
+    m: [math.comb(m, j) * math.factorial(2 * m - j) // math.factorial(m) for j in range(m + 1)]
+    for m in (3, 5, 7, 13)
 }
+# The norm up to which the last is exact to rounding: of order 13 in double, of 7 in single precision.
 BOUND = {"d": 5.371920351148152, "f": 3.925724783138660}  # for orders 13 and 7
 
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 from toytorch.core.memory_order import channels_rise, has_channels_last, in_format
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
+from toytorch.facts.composed import called
 from toytorch.facts.device import channels_last, channels_last_3d
 from toytorch.facts.dtype import IN_C, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Fn, Ints, Shape, Sizes
@@ -423,9 +424,7 @@ PLACES = {1: ("L", "K"), 2: ("H, W", "KH, KW"), 3: ("D, H, W", "KD, KH, KW")}
 
 def _of_dims(n: int, name: str, doc: str, function: Fn, layer: bool = False) -> Any:
     """The function over n dimensions under its public name."""
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return public(name, layer=layer)(takes_words()(function))
+    return public(name, layer=layer)(takes_words()(called(name, doc, function)))
 
 
 def _forward_over(n: int) -> Any:

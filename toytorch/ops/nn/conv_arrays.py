@@ -62,13 +62,9 @@ def _direct(
         return volumes(xp, *arrays, sizes, *rest) if here else None
     if n == 2:
         return attempt(xp, name, *arrays, *sizes, *rest)
-    made = attempt(
-        xp,
-        name,
-        *(a[:, :, None] for a in arrays),
-        *((neutral, *v) for neutral, v in zip((1, 1, 0, 1)[-len(sizes) :], sizes)),
-        *rest,
-    )
+    flat = [a[:, :, None] for a in arrays]
+    wide = [(neutral, *v) for neutral, v in zip((1, 1, 0, 1)[-len(sizes) :], sizes)]
+    made = attempt(xp, name, *flat, *wide, *rest)
     return None if made is None else in_rows(made[:, :, 0])  # lines lie in rows, whatever was read
 
 
@@ -227,9 +223,8 @@ def transposed_arrays(
     """y (B, O, …) of x (B, C, …) and w (C, O/groups, …): every x adds its multiple of a kernel."""
     sizes = transposed_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation, extra)
     y = None
-    if w.__class__ is not np.ndarray or np.isfinite(
-        w.sum()
-    ):  # between the steps it multiplies weights by zeros
+    # Between the steps it multiplies weights by zeros.
+    if w.__class__ is not np.ndarray or np.isfinite(w.sum()):
         options = (sizes, stride, padding, dilation)
         y = _direct(xp, "convolution_input", _volumes_input, (x, w), options, groups)
     if y is not None:
@@ -259,15 +254,8 @@ def _spread(
     wide = xp.zeros((images, outputs, *(n + 2 * p for n, p in zip(sizes, padding))), x.dtype)
     if x.size and w.size:
         for part in _batches(images, rows.shape[1] * groups * math.prod(seen)):
-            columns = xp.matmul(rows, flat[part])
-            add_columns(
-                wide[part],
-                columns.reshape(-1, outputs, *kernel, *seen),
-                kernel,
-                stride,
-                dilation,
-                seen,
-            )
+            columns = xp.matmul(rows, flat[part]).reshape(-1, outputs, *kernel, *seen)
+            add_columns(wide[part], columns, kernel, stride, dilation, seen)
     return inner(wide, padding).copy() if any(padding) else wide  # in memory of its own
 
 
@@ -291,14 +279,8 @@ def weight_arrays(
 ) -> Any:
     """The gradient (O, C/groups, *kernel) of the weight, from x (B, C, …) and g (B, O, …)."""
     out, outputs, inputs = g.shape[2:], g.shape[1], x.shape[1] // groups
-    made = _direct(
-        xp,
-        "convolution_weight",
-        _volumes_weight,
-        (x, g),
-        (kernel, stride, padding, dilation),
-        groups,
-    )
+    sizes = kernel, stride, padding, dilation
+    made = _direct(xp, "convolution_weight", _volumes_weight, (x, g), sizes, groups)
     if made is not None:
         return made
     w = xp.zeros((groups, outputs // groups, inputs * math.prod(kernel)), x.dtype)

@@ -112,9 +112,8 @@ norm_backward: Op = internal(
     "_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, int[] dim, "
     "float eps) -> Tensor",
     _norm_backward,
-    d_grad_output=lambda g, input, mean, rstd, dim, eps: through(
-        g, input, mean, rstd, dim, eps
-    ),  # the map is symmetric
+    # The map is symmetric.
+    d_grad_output=lambda g, input, mean, rstd, dim, eps: through(g, input, mean, rstd, dim, eps),
     d_input=_norm_backward_input,
     fused="d = input - mean; share = sum(grad_output * d) * (rstd * rstd / count); "
     "(grad_output - sum(grad_output) / count - d * share) * rstd",

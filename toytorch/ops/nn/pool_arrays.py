@@ -92,11 +92,8 @@ def largest(
     the last array to the first, takes less memory traffic than keeping maximum and number up to
     date together.
     """
-    best = xp.full(
-        shape,
-        -np.inf if views[0].dtype.kind == "f" else np.iinfo(views[0].dtype).min,
-        views[0].dtype,
-    )
+    kind = views[0].dtype
+    best = xp.full(shape, -np.inf if kind.kind == "f" else np.iinfo(kind).min, kind)
     for v, part in zip(views, places):
         xp.maximum(best[part], v, out=best[part])
     which = xp.zeros(shape, np.uint8 if len(views) <= 256 else np.int64)

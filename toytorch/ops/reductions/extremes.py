@@ -59,8 +59,8 @@ def _share_ties(g: Tensor, self: Tensor, dim: Ints | None, keepdim: bool, result
     return kept(g, self.shape, dim, keepdim) * mask.to(g.dtype) / count.to(g.dtype)
 
 
-def _share_ties_of_all(g: Tensor, self: Tensor, result: Tensor) -> Any:
-    """`_share_ties` over all elements, where NaN is an extreme like any other."""
+def share_ties_of_all(g: Tensor, self: Tensor, result: Tensor) -> Any:
+    """The gradient of one element, shared by all that are equal to it; NaN counts as equal."""
     mask = (self == result) | (self.isnan() & result.isnan())
     return g * mask.to(g.dtype) / mask.sum().to(g.dtype)
 
@@ -159,7 +159,7 @@ def _extreme_of_all(name: str, ufunc: np.ufunc, doc: str) -> Op:
         _all_extreme(name, ufunc),
         forms="out",
         node=f"{name.capitalize()}Backward1",
-        d_self=_share_ties_of_all,
+        d_self=share_ties_of_all,
         names=named_dims.none,
         fused=f"{name}(self)",
         doc=f"The {doc} element.",

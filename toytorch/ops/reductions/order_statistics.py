@@ -17,7 +17,7 @@ from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import in_own_type, public
 from toytorch.ops.named_results import public_with_names, return_type
 from toytorch.ops.reductions import sort
-from toytorch.ops.reductions.extremes import back_to_place
+from toytorch.ops.reductions.extremes import back_to_place, share_ties_of_all
 
 # -- the median of what is a number ---------------------------------------------------------------
 
@@ -60,7 +60,7 @@ nanmedian_all = in_own_type(
     "nanmedian(Tensor self) -> Tensor",
     _nanmedian_all,
     forms="out",
-    d_self=sort.share_equals,
+    d_self=share_ties_of_all,
     of_reals="nanmedian",
     doc="The middle number, NaN left out.",
 )

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.generic import attempt, every, some, taken
-from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Sizes
@@ -16,7 +15,7 @@ from toytorch.facts.size import wrap_dim
 from toytorch.ops import named_dims
 from toytorch.ops.define import in_own_type, underived
 from toytorch.ops.indexing.along_dim import scattered
-from toytorch.ops.reductions.extremes import back_to_place
+from toytorch.ops.reductions.extremes import back_to_place, share_ties_of_all
 
 SHORT, SMALL = 32, 1024  # rows, and numbers, that are sorted by insertion
 
@@ -305,17 +304,11 @@ def _median_all(xp: ArrayModule, a: Array) -> Any:
     return _median(xp, flat, 0, False, "median_cpu")[0]
 
 
-def share_equals(g: Tensor, self: Tensor, result: Tensor) -> Any:
-    """The gradient of one element, shared by all that are equal to it."""
-    mask = (self == result) | (self.isnan() & result.isnan())
-    return g * mask.to(g.dtype) / mask.sum().to(g.dtype)
-
-
 median = in_own_type(
     "median(Tensor self) -> Tensor",
     _median_all,
     forms="out",
-    d_self=share_equals,
+    d_self=share_ties_of_all,
     of_reals="median",
     names=named_dims.none,
     doc="The middle element (the lower of two).",

@@ -73,14 +73,10 @@ def _relaid(name: str, op: Any) -> Any:
 
 
 for _name, _function in {
-    "t_": view.t.function,
-    "squeeze_": view.squeeze.function,
-    "unsqueeze_": view.unsqueeze.function,
-    "swapaxes_": swapaxes,
-    "transpose_": view.transpose.function,
-    "swapdims_": PUBLIC["swapdims"],
+    "t_": view.t.function, "squeeze_": view.squeeze.function, "unsqueeze_": view.unsqueeze.function,
+    "swapaxes_": swapaxes, "transpose_": view.transpose.function, "swapdims_": PUBLIC["swapdims"],
     "as_strided_": strided.as_strided.function,
-}.items():
+}.items():  # fmt: skip
     _relaid(_name, _function)
 
 
@@ -179,9 +175,8 @@ _zero_by_name = _by_name()
 
 def zero_(self: Any = None, /, **words: Tensor) -> Any:
     """Every element set to 0."""
-    if words or not isinstance(
-        self, Tensor
-    ):  # the other way is taken too often for the price of `takes_words`
+    # The other way is taken too often for the price of `takes_words`.
+    if words or not isinstance(self, Tensor):
         return _zero_by_name(*(self,) * (self is not None), **words)
     if not write.quick(self):
         return _zero.written(self)

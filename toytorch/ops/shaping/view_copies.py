@@ -54,27 +54,16 @@ def _view(self: Tensor, *shape_: Any, dtype: DType | None = None) -> Any:
 SEVERAL = ("split", "split_with_sizes", "unbind")  # whose results are several
 SIZES = {"as_strided": "size", "expand": "size", "permute": "dims", "view": "size"}
 VIEWS = {
-    "alias": view.alias.function,
-    "as_strided": strided.as_strided.function,
-    "expand": _expand,
-    "detach": convert.detach,
-    "diagonal": slices.diagonal.function,
-    "narrow": _narrow,
-    "permute": view.permute.function,
-    "select": slices.select.function,
-    "slice": slices.slice_.function,
-    "t": view.t.function,
-    "split": several.split.function,
-    "split_with_sizes": split_with_sizes,
-    "squeeze": view.squeeze.function,
-    "transpose": view.transpose.function,
-    "unbind": unbind,
-    "unfold": slices.unfold.function,
-    "unsqueeze": view.unsqueeze.function,
-    "view": _view,
+    "alias": view.alias.function, "as_strided": strided.as_strided.function, "expand": _expand,
+    "detach": convert.detach, "diagonal": slices.diagonal.function, "narrow": _narrow,
+    "permute": view.permute.function, "select": slices.select.function,
+    "slice": slices.slice_.function, "t": view.t.function, "split": several.split.function,
+    "split_with_sizes": split_with_sizes, "squeeze": view.squeeze.function,
+    "transpose": view.transpose.function, "unbind": unbind, "unfold": slices.unfold.function,
+    "unsqueeze": view.unsqueeze.function, "view": _view,
     "view_as_complex": complex_numbers.view_as_complex.function,
     "view_as_real": complex_numbers.view_as_real.function,
-}
+}  # fmt: skip
 
 
 detached = in_own_type(

@@ -45,9 +45,8 @@ def _centred(window: Tensor, n_fft: int) -> Any:
 
 def _type_name(x: Tensor) -> str:
     """The name by which PyTorch's C++ calls the type of a tensor."""
-    old = not (
-        x.dtype.is_complex or x.dtype is bool_type
-    )  # of which there are classes by that name
+    # Of which there are classes by that name.
+    old = not (x.dtype.is_complex or x.dtype is bool_type)
     return f"torch.{x.dtype.legacy}Tensor" if old else f"CPU{x.dtype.legacy}Type"
 
 

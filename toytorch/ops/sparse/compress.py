@@ -181,13 +181,8 @@ def each_matrix(
     ends, places, values = (
         xp.stack([getattr(m, part) for m in made]) for part in ("ends", "places", "values")
     )
-    return CompressedArray(
-        ends.reshape(*batch, *ends.shape[1:]),
-        places.reshape(*batch, *places.shape[1:]),
-        values.reshape(*batch, *values.shape[1:]),
-        a.shape,
-        layout,
-    )
+    ends, places, values = (v.reshape(*batch, *v.shape[1:]) for v in (ends, places, values))
+    return CompressedArray(ends, places, values, a.shape, layout)
 
 
 def reordered(a: CompressedArray, layout: layout_class) -> CompressedArray:

@@ -18,23 +18,11 @@ assert all((elementary, floating, arithmetic, error_gamma, bessel, incomplete_ga
 
 # A name in torch.special, and the record it stands for.
 NAMES = {
-    "digamma": "digamma",
-    "psi": "digamma",
-    "gammaln": "lgamma",
-    "erf": "erf",
-    "erfc": "erfc",
-    "erfinv": "erfinv",
-    "exp2": "exp2",
-    "expm1": "expm1",
-    "log1p": "log1p",
-    "i0": "i0",
-    "expit": "sigmoid",
-    "sinc": "sinc",
-    "logit": "logit",
-    "xlogy": "xlogy",
-    "gammainc": "igamma",
+    "digamma": "digamma", "psi": "digamma", "gammaln": "lgamma", "erf": "erf", "erfc": "erfc",
+    "erfinv": "erfinv", "exp2": "exp2", "expm1": "expm1", "log1p": "log1p", "i0": "i0",
+    "expit": "sigmoid", "sinc": "sinc", "logit": "logit", "xlogy": "xlogy", "gammainc": "igamma",
     "gammaincc": "igammac",
-}
+}  # fmt: skip
 for _name, _source in NAMES.items():
     PUBLIC[f"special.{_name}"] = registry[_source].function
 PUBLIC.update({"special.logsumexp": PUBLIC["logsumexp"], "special.polygamma": PUBLIC["polygamma"]})

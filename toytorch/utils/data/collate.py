@@ -110,14 +110,10 @@ def collate_str_fn(batch: Sequence[str], *, collate_fn_map: Map | None = None) -
 
 
 default_collate_fn_map: Map = {
-    Tensor: collate_tensor_fn,
-    np.ndarray: collate_numpy_array_fn,
-    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn,
-    float: collate_float_fn,
-    int: collate_int_fn,
-    str: collate_str_fn,
-    bytes: collate_str_fn,
-}
+    Tensor: collate_tensor_fn, np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn, float: collate_float_fn,
+    int: collate_int_fn, str: collate_str_fn, bytes: collate_str_fn,
+}  # fmt: skip
 
 
 def default_collate(batch: Sequence[Any]) -> Any:

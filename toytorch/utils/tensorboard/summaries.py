@@ -114,24 +114,17 @@ def image(tag: str, array: Array, order: str) -> Any:
 
 def text(tag: str, content: str) -> Any:
     """A text, which the page reads as Markdown."""
-    return value(
-        f"{tag}/text_summary",
-        "text",
-        proto("text").TextPluginData(version=0).SerializeToString(),
-        tensor=tensor("DT_STRING", (1,), string_val=[content.encode()]),
-    )
+    data = proto("text").TextPluginData(version=0).SerializeToString()
+    held = tensor("DT_STRING", (1,), string_val=[content.encode()])
+    return value(f"{tag}/text_summary", "text", data, tensor=held)
 
 
 def curve(tag: str, rows: Any, thresholds: int) -> Any:
     """A precision-recall curve: rows of tp, fp, tn, fn, precision and recall by threshold."""
     data = proto("curve").PrCurvePluginData(version=0, num_thresholds=min(thresholds, 127))
     rows = np.stack(rows)
-    return value(
-        tag,
-        "pr_curves",
-        data.SerializeToString(),
-        tensor=tensor("DT_FLOAT", rows.shape, float_val=rows.reshape(-1).tolist()),
-    )
+    held = tensor("DT_FLOAT", rows.shape, float_val=rows.reshape(-1).tolist())
+    return value(tag, "pr_curves", data.SerializeToString(), tensor=held)
 
 
 def compute_curve(

@@ -190,13 +190,9 @@ def resize(
     smooth = mode in ("bilinear", "bicubic")
     flat = img.reshape(-1, 1, height, width)
     whole = not img.is_floating_point()
-    out = F.interpolate(
-        flat.to(float32) if whole else flat,
-        size=sizes,
-        mode=mode,
-        align_corners=False if smooth else None,
-        antialias=bool(antialias) and smooth,
-    )
+    flat, corners = flat.to(float32) if whole else flat, False if smooth else None
+    softly = bool(antialias) and smooth
+    out = F.interpolate(flat, size=sizes, mode=mode, align_corners=corners, antialias=softly)
     if whole:
         if mode == "bicubic" and img.dtype is uint8:
             out = out.clamp(0, 255)

@@ -75,13 +75,8 @@ def _sample(
         out = F.grid_sample(values, grid, mode=mode, padding_mode="zeros", align_corners=False)
     else:
         covered = values.new_ones((1, 1, height, width))
-        both = F.grid_sample(
-            rearrange.cat.function([values, covered], 1),
-            grid,
-            mode=mode,
-            padding_mode="zeros",
-            align_corners=False,
-        )
+        both = rearrange.cat.function([values, covered], 1)
+        both = F.grid_sample(both, grid, mode=mode, padding_mode="zeros", align_corners=False)
         out, mask = both[:, :-1], both[:, -1:]
         background = _background(img, fill, values)
         if mode == "nearest":

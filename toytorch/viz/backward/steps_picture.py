@@ -78,13 +78,9 @@ def animation(record: Record, names: dict[int, str]) -> Animation:
     placed = layered(sizes, halves, gap_x=22.0, gap_y=24.0)
 
     captions = _captions(record, labels, top.title, sent)
-    scene = Scene(
-        placed.width + 2 * MARGIN,
-        placed.height + 2 * MARGIN,
-        f"backward from {top.title}",
-        " ".join(captions),
-        steps=frames,
-    )
+    width, height = placed.width + 2 * MARGIN, placed.height + 2 * MARGIN
+    title = f"backward from {top.title}"
+    scene = Scene(width, height, title, " ".join(captions), steps=frames)
     arrows: list[Shape] = []
     above: list[Shape] = []
     for at, (_, lower) in enumerate(ends):

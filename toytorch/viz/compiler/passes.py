@@ -49,12 +49,8 @@ def animation(stages: list[Stage]) -> Animation:
         for i in (0, 1)
     ]
     tall = max(max(len(a), len(b)) for a, b in sides)
-    scene = Scene(
-        2 * MARGIN + wide[0] + GAP + wide[1],
-        MARGIN + (tall + 2) * LINE + 10,
-        "passes of the compiler",
-        steps=len(stages),
-    )
+    width, height = 2 * MARGIN + wide[0] + GAP + wide[1], MARGIN + (tall + 2) * LINE + 10
+    scene = Scene(width, height, "passes of the compiler", steps=len(stages))
     captions = []
     for frame, (stage, (before, after)) in enumerate(zip(stages, sides)):
         gone, new = changed(before, after)

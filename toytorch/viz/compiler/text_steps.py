@@ -51,12 +51,9 @@ def text_steps(frames: Sequence[Frame], titles: tuple[str, str] = ("before", "af
         for side in sides
     ]
     tall = max(len(lines) for side in sides for lines, _ in side)
-    scene = Scene(
-        2 * MARGIN + sum(wide) + GAP,
-        MARGIN + (tall + 1.6) * LINE + 8,
-        f"{titles[0]} and {titles[1]}, step by step",
-        steps=len(frames),
-    )
+    width, height = 2 * MARGIN + sum(wide) + GAP, MARGIN + (tall + 1.6) * LINE + 8
+    title = f"{titles[0]} and {titles[1]}, step by step"
+    scene = Scene(width, height, title, steps=len(frames))
     for n, frame in enumerate(frames):
         left = MARGIN
         for title, (lines, marked), hue, w in zip(

@@ -62,14 +62,9 @@ def _lanes(events: Sequence[Any]) -> list[list[Bar]]:
 
 
 def _bar(event: Any) -> Bar:
-    return Bar(
-        event.time_range.start,
-        event.time_range.end,
-        _kind(event),
-        clean(event.trace_name),
-        _label(event),
-        (f"{event.self_cpu_time_total_str} of it itself",),
-    )
+    span, name = event.time_range, clean(event.trace_name)
+    itself = f"{event.self_cpu_time_total_str} of it itself"
+    return Bar(span.start, span.end, _kind(event), name, _label(event), (itself,))
 
 
 def _kind(event: Any) -> str:

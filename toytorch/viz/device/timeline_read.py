@@ -54,17 +54,8 @@ def chart_of(timeline: Timeline, title: str, start_us: float | None, end_us: flo
     summary = (
         f"timeline: {count} span{'s' * (count != 1)} in {kinds} row{'s' * (kinds != 1)}, {work}"
     )
-    return Chart(
-        title or timeline.title or f"{work} of work",
-        summary,
-        first,
-        last,
-        0.0,
-        rows,
-        LOOKS,
-        links,
-        _curves(timeline),
-    )
+    title = title or timeline.title or f"{work} of work"
+    return Chart(title, summary, first, last, 0.0, rows, LOOKS, links, _curves(timeline))
 
 
 def _order(timeline: Timeline, by_row: dict[str, list[Span]]) -> list[tuple[str, str]]:

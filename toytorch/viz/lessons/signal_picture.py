@@ -90,13 +90,8 @@ def _said(size: float) -> str:
 
 def _scene(seen: dict[str, list[list[float]]], count: int, span: float) -> Scene:
     width = 2 * MARGIN + len(seen) * _WIDE + (len(seen) - 1) * _GAP
-    scene = Scene(
-        width,
-        2 * MARGIN + 18 + _HIGH + 44 + _LOW + 18,
-        "a signal through layers",
-        ", ".join(seen),
-        steps=count,
-    )
+    height = 2 * MARGIN + 18 + _HIGH + 44 + _LOW + 18
+    scene = Scene(width, height, "a signal through layers", ", ".join(seen), steps=count)
     for number, (name, layers) in enumerate(seen.items()):
         hue = _HUES[number % len(_HUES)]
         left = MARGIN + number * (_WIDE + _GAP)

@@ -109,13 +109,9 @@ def _scene(f: object, walked: list[Walk], steps: int, xs: Point, ys: Point) -> S
     tall = _SIDE * 0.86
     width = 2 * MARGIN + len(walked) * _SIDE + (len(walked) - 1) * _GAP
     height = 2 * MARGIN + 18 + tall + (_RATES + 34 if rated else 0)
-    scene = Scene(
-        width,
-        height,
-        "optimizers on a loss surface",
-        f"{', '.join(w.name for w in walked)}, {steps} steps each",
-        steps=steps + 1,
-    )
+    title = "optimizers on a loss surface"
+    summary = f"{', '.join(w.name for w in walked)}, {steps} steps each"
+    scene = Scene(width, height, title, summary, steps=steps + 1)
     lines = _surface(f, xs, ys)
     top_rate = max(max(w.rates) for w in walked)
     for number, walk in enumerate(walked):

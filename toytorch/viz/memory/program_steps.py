@@ -54,12 +54,8 @@ def animation(made: Record) -> Animation:
     sides = [_side(frame) for frame in made.frames]
     side_wide = max(max(wide for _, wide, _ in sides), 250.0)
     tall = max(len(made.lines) * LINE + 6, *(height for _, _, height in sides))
-    scene = Scene(
-        code_wide + GAP + side_wide + 2 * MARGIN,
-        tall + 2 * MARGIN,
-        "a program, step by step",
-        steps=frames,
-    )
+    width, height = code_wide + GAP + side_wide + 2 * MARGIN, tall + 2 * MARGIN
+    scene = Scene(width, height, "a program, step by step", steps=frames)
     for number, line in enumerate(made.lines):
         scene.add(*_code_line(made, number, line, code_wide))
     for at, (shapes, _, _) in enumerate(sides):

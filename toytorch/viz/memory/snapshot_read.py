@@ -168,13 +168,8 @@ def _state(segments: Iterable[Any]) -> tuple[State, dict[int, str]]:
 
 def _event(entry: Any) -> Event:
     address = int(entry.get("addr") or entry.get("device_free") or 0)
-    return Event(
-        str(entry["action"]),
-        address,
-        int(entry.get("size", 0)),
-        int(entry.get("stream") or 0),
-        where(entry.get("frames") or ()),
-    )
+    size, stream = int(entry.get("size", 0)), int(entry.get("stream") or 0)
+    return Event(str(entry["action"]), address, size, stream, where(entry.get("frames") or ()))
 
 
 def _joined(events: list[Event]) -> list[Event]:

@@ -265,14 +265,8 @@ def _grid(
             shapes += _cell(x_of[c], y_of[r], wide, values[cell], cell, its)
     if steps and across and block.columns[1] is not None:
         start, end = x_of[0] + wide / 2, x_of[1] + wide / 2
-        label = Text(
-            (start + end) / 2,
-            top - 11,
-            f"+{view.stride[-1]}",
-            palette.SMALL_SIZE,
-            hue.line,
-            "middle",
-        )
+        middle, step = (start + end) / 2, f"+{view.stride[-1]}"
+        label = Text(middle, top - 11, step, palette.SMALL_SIZE, hue.line, "middle")
         shapes += [*_step((start, top - 6), (end, top - 6), hue.line), label]
     if steps and down and block.rows[1] is not None:
         start, end = y_of[0] + _GRID / 2, y_of[1] + _GRID / 2
