@@ -286,3 +286,19 @@ def test_gradients_of_leaves_without_elements_lie_as_these(sizes: Any, mode: str
         return steps(z), steps(z.grad)
 
     same(run)
+
+
+@pytest.mark.parametrize("act", ["abs", "sin", "exp", "relu", "square", "neg"])
+def test_gradients_of_leaves_that_lie_with_gaps(act: str) -> None:
+    for shape, steps_ in (
+        ((2, 3), (1, 1)),
+        ((2, 3, 4), (2, 2, 0)),
+        ((2, 3, 4), (0, 2, 2)),
+        ((4, 2), (1, 6)),
+    ):
+
+        def laid(m: Any, shape: Any = shape, steps_: Any = steps_) -> Any:
+            x = m.arange(60.0).as_strided(shape, steps_).requires_grad_()
+            return steps(m.autograd.grad(getattr(x, act)().sum(), x)[0])
+
+        same(laid)

@@ -68,7 +68,7 @@ NO_CALLS = " data conj() requires_grad_(False) detach_() __pos__() is_leaf"
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("call", (UNCHANGED + NO_CALLS).split(" "))
-@pytest.mark.parametrize("grad", (False, True))
+@pytest.mark.parametrize("grad", [False, True])
 def test_what_data_gave_as_a_result(call: str, grad: bool) -> None:
     """It has to have taken part in a call, which may have changed nothing."""
 

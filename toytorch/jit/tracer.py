@@ -809,12 +809,12 @@ class Frozen(Tensor):
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        Tensor.data.fset(self, value)  # type: ignore[attr-defined]  # a property
+        vars(Tensor)["data"].__set__(self, value)
 
     def conj(self) -> Any:
         """Of real numbers it is the tensor itself, which no call of an op is."""
-        kind = Tensor._dtype.__get__(self)  # type: ignore[attr-defined]  # a slot
-        return super().conj() if kind.is_complex else self  # type: ignore[misc]  # put there by its record
+        real = not vars(Tensor)["_dtype"].__get__(self).is_complex
+        return self if real else vars(Tensor)["conj"](self)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """The tensor itself, which no call of an op is."""

@@ -37,6 +37,7 @@ from toytorch.nn.modules.registration import REGISTRATION, Tree
 from toytorch.nn.modules.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401 - libraries ask for it here
 from toytorch.nn.modules.state import Stateful
 from toytorch.nn.parameter import Parameter, is_lazy
+from toytorch.ops.calls import Call
 
 T = TypeVar("T", bound="Module")
 HOOKS = (
@@ -63,7 +64,8 @@ SPACES = ("linalg", "fft", "special")  # packages of operators
 def is_op(function: Fn) -> bool:
     """Whether it is an operator: PyTorch's are written in C, and make no methods of a class."""
     module = function.__module__ or ""
-    return module in NAMES or module.partition(".")[2].startswith(("ops.", *SPACES))
+    parsed = isinstance(vars(function).get("call"), Call)
+    return parsed or module in NAMES or module.partition(".")[2].startswith(("ops.", *SPACES))
 
 
 class Kinds:
