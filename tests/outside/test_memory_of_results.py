@@ -302,3 +302,12 @@ def test_gradients_of_leaves_that_lie_with_gaps(act: str) -> None:
             return steps(m.autograd.grad(getattr(x, act)().sum(), x)[0])
 
         same(laid)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 3, 1), (1, 3, 2)])
+def test_elements_picked_beside_dimensions_of_size_one(shape: tuple[int, ...]) -> None:
+    for key in ((slice(None), [0, -1]), (..., [0, -1]), ([0, 0],), (slice(None), [0], None)):
+        for step in (1, 2):
+            same(
+                lambda m, key=key, step=step: steps(m.ones(shape)[:, :, ::step][key]),
+            )
