@@ -86,3 +86,26 @@ def test_what_data_gave_as_a_result(call: str, grad: bool) -> None:
             return str(e)[:10]
 
     same(made)
+
+
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "add_": lambda m, x: x.add_(1),
+    "t_": lambda m, x: x.t_(),
+    "embedding_renorm_": lambda m, x: m.embedding_renorm_(x, m.tensor([0]), 0.5, 2.0),
+    "float_power_": lambda m, x: x.float_power_(1.0),
+    "of a view": lambda m, x: x[0].mul_(2),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", WRITES)
+def test_leaves_are_refused_in_traces(name: str) -> None:
+    def said(m: Any) -> Any:
+        x = m.ones(3, 3, dtype=m.float64).requires_grad_()
+        try:
+            m.jit.trace(lambda x: WRITES[name](m, x) + 0, x, check_trace=False)
+        except RuntimeError as e:
+            return str(e)
+        return None
+
+    same(said)
