@@ -99,6 +99,8 @@ def test_types_that_are_refused(part: int) -> None:
         lambda m: m.ones(2).nanmedian(None),
         lambda m: m.ones(2).median(keepdim=True),
         lambda m: m.float_power(input=2.0, exponent=m.ones(2)),
+        lambda m: m.linalg.matrix_rank(m.ones(2, 3).half(), atol=1.0, rtol=1.0, hermitian=True),
+        lambda m: m.linalg.matrix_rank(m.ones(2, 2).half(), atol=1.0, rtol=1.0, hermitian=True),
         lambda m: m.float_power(self=2.0, exponent=m.ones(2)).tolist(),
         lambda m: m.ones(2).amax(None, True).tolist(),
         lambda m: m.ones(2).std(torch.bool),
