@@ -252,7 +252,7 @@ def _module_list(m: Any) -> Any:
 
 def _operators_of_a_class(m: Any) -> Any:
     class Layer(m.nn.Module):  # type: ignore[misc, name-defined]  # PyTorch's base or ours
-        norm, join, new = m.tanh, m.cat, m.zeros
+        norm, join, new, act = m.tanh, m.cat, m.zeros, m.nn.functional.gelu
 
     def forward(self: Any) -> Any:
         return type(self)
@@ -260,7 +260,7 @@ def _operators_of_a_class(m: Any) -> Any:
     forward.__module__ = "a_package.ops.layers"  # another's package, which may have such names, too
     assert type("Other", (m.nn.Module,), {"forward": forward})()().__name__ == "Other"
     one = Layer()
-    return one.norm(m.ones(2)), one.join([m.ones(1), one.new(2)]), Layer.norm(m.ones(1))
+    return one.act(one.norm(m.ones(2))), one.join([m.ones(1), one.new(2)]), Layer.norm(m.ones(1))
 
 
 def _module_dict(m: Any) -> Any:

@@ -286,3 +286,28 @@ def test_gradients_of_leaves_without_elements_lie_as_these(sizes: Any, mode: str
         return steps(z), steps(z.grad)
 
     same(run)
+
+
+@pytest.mark.parametrize("act", ["abs", "sin", "exp", "relu", "square", "neg"])
+def test_gradients_of_leaves_that_lie_with_gaps(act: str) -> None:
+    for shape, steps_ in (
+        ((2, 3), (1, 1)),
+        ((2, 3, 4), (2, 2, 0)),
+        ((2, 3, 4), (0, 2, 2)),
+        ((4, 2), (1, 6)),
+    ):
+
+        def laid(m: Any, shape: Any = shape, steps_: Any = steps_) -> Any:
+            x = m.arange(60.0).as_strided(shape, steps_).requires_grad_()
+            return steps(m.autograd.grad(getattr(x, act)().sum(), x)[0])
+
+        same(laid)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 3, 1), (1, 3, 2)])
+def test_elements_picked_beside_dimensions_of_size_one(shape: tuple[int, ...]) -> None:
+    for key in ((slice(None), [0, -1]), (..., [0, -1]), ([0, 0],), (slice(None), [0], None)):
+        for step in (1, 2):
+            same(
+                lambda m, key=key, step=step: steps(m.ones(shape)[:, :, ::step][key]),
+            )

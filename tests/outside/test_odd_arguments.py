@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.oracle import ORACLE, SUBJECT, torch
+from tests.oracle import ORACLE, SUBJECT, torch, tt
 from tests.outside import signatures
 from tests.outside.alike import What, same_or_refused, whats
 from tests.outside.forms import Form, parameters, paths, tried
@@ -93,6 +93,15 @@ def test_types_that_are_refused(part: int) -> None:
         lambda m: m.ones(2).scatter_reduce_(0, m.tensor([0]), m.ones(2), "sum", include_self=2.0),
         lambda m: m.ones(2).round_(decimals=1.5),
         lambda m: m.ones(2).sum((True,)),
+        lambda m: m.max(m.ones(2), None),
+        lambda m: m.min(m.ones(2), other=None),
+        lambda m: m.max(m.ones(2), keepdim=True),
+        lambda m: m.ones(2).nanmedian(None),
+        lambda m: m.ones(2).median(keepdim=True),
+        lambda m: m.float_power(input=2.0, exponent=m.ones(2)),
+        lambda m: m.linalg.matrix_rank(m.ones(2, 3).half(), atol=1.0, rtol=1.0, hermitian=True),
+        lambda m: m.linalg.matrix_rank(m.ones(2, 2).half(), atol=1.0, rtol=1.0, hermitian=True),
+        lambda m: m.float_power(self=2.0, exponent=m.ones(2)).tolist(),
         lambda m: m.ones(2).amax(None, True).tolist(),
         lambda m: m.ones(2).std(torch.bool),
         lambda m: m.nn.functional.max_pool1d(m.ones(1, 4), m.tensor(2), m.tensor(True)).tolist(),
@@ -108,3 +117,36 @@ def test_types_that_are_refused(part: int) -> None:
 )
 def test_calls_that_went_otherwise(what: What) -> None:
     same_or_refused(what)
+
+
+GIVEN = [
+    "x",
+    "None",
+    "True",
+    "m.float64",
+    "'cpu'",
+    "0",
+    "1.5",
+    "float",
+    "m.preserve_format",
+    "m.channels_last",
+]
+NAMED = ["", "copy=True", "dtype=m.float64", "device='cpu'", "memory_format=None", "tensor=x"]
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_forms_of_to(count: int) -> None:
+    """`to` takes a device and a type, a type, or a tensor, each before the same two truths."""
+    for given in itertools.product(GIVEN, repeat=count):
+        for named in NAMED[: 6 if count < 3 else 1]:
+            text = f"x.to({', '.join([*given, named])})".replace(", )", ")").replace("(, ", "(")
+
+            def told(m: Any, text: str = text) -> Any:
+                x = m.arange(3.0)
+                try:
+                    made = eval(text, {"m": m, "x": x})
+                except Exception as error:
+                    return type(error).__name__
+                return str(made.dtype)[-7:], made is x
+
+            assert told(tt) == told(torch), text

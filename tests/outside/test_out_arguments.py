@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -438,3 +439,21 @@ def test_out_of_copies_of_views_has_the_shape_also_where_its_type_is_refused(nam
         kinds, (*kinds, "input"), ((5,), (2, 3), (1, 3), (0,))
     ):
         same(partial(copied_into, name=name, kind=kind, taken=taken, shape=shape))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["fftfreq", "rfftfreq"])
+def test_frequencies_are_written_to_places_of_any_shape(name: str) -> None:
+    shapes = ((0,), (3,), (4,), (1, 3), (3, 1), (2, 2), (1, 5), (1, 1, 2))
+    for n, kind, shape in itertools.product(range(-2, 6), ("float64", "complex64"), shapes):
+
+        def written(m: Any, n: int = n, kind: str = kind, shape: Any = shape) -> Any:
+            memory = m.full((20,), 9.0, dtype=getattr(m, kind))
+            out = memory[3 : 3 + math.prod(shape)].view(shape)
+            try:
+                made = getattr(m.fft, name)(n, 0.5, out=out)
+            except RuntimeError as error:
+                return str(error)
+            return made is out, out._version, steps(out), repr(memory.tolist())
+
+        same(written)

@@ -58,3 +58,54 @@ def test_warnings_and_kinds_of_results(name: str) -> None:
         return sorted(words), [(type(t).__name__, plain(t)) for t in made]
 
     same(said)
+
+
+UNCHANGED = (
+    "contiguous() to(m.float32) float() cpu() real to(x) resolve_conj() flatten(1) positive()"
+)
+NO_CALLS = " data conj() requires_grad_(False) detach_() __pos__() is_leaf"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("call", (UNCHANGED + NO_CALLS).split(" "))
+@pytest.mark.parametrize("grad", [False, True])
+def test_what_data_gave_as_a_result(call: str, grad: bool) -> None:
+    """It has to have taken part in a call, which may have changed nothing."""
+
+    def made(m: Any) -> Any:
+        x = m.arange(6.0).view(2, 3).requires_grad_(grad)
+
+        def f(x: Any) -> Any:
+            d = (x * 3).data
+            made = eval(f"d.{call}", {"m": m, "d": d, "x": x})
+            return d if made is True else made
+
+        try:
+            return plain(m.jit.trace(f, x, check_trace=False)(x + 1))
+        except RuntimeError as e:
+            return str(e)[:10]
+
+    same(made)
+
+
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "add_": lambda m, x: x.add_(1),
+    "t_": lambda m, x: x.t_(),
+    "embedding_renorm_": lambda m, x: m.embedding_renorm_(x, m.tensor([0]), 0.5, 2.0),
+    "float_power_": lambda m, x: x.float_power_(1.0),
+    "of a view": lambda m, x: x[0].mul_(2),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", WRITES)
+def test_leaves_are_refused_in_traces(name: str) -> None:
+    def said(m: Any) -> Any:
+        x = m.ones(3, 3, dtype=m.float64).requires_grad_()
+        try:
+            m.jit.trace(lambda x: WRITES[name](m, x) + 0, x, check_trace=False)
+        except RuntimeError as e:
+            return str(e)
+        return None
+
+    same(said)

@@ -282,7 +282,8 @@ class Engine:
             if watched or (inputs is not None and not all_lead_to(inputs, pending)):
                 self._in_order(roots, keep_graph, inputs, pending, sums, captured, capture, settled)
             else:
-                self._descend(keep_graph, pending, sums, settled)
+                seen = capture and inputs is not None and any(map(has_gaps, inputs))
+                self._descend(keep_graph, pending, sums, settled, not seen)
         except Exception:
             settled.count(settled.last)
             raise
@@ -292,15 +293,20 @@ class Engine:
         return captured
 
     def _descend(
-        self, keep_graph: bool, pending: dict[Any, Any], sums: set[Any], settled: Settled
+        self,
+        keep_graph: bool,
+        pending: dict[Any, Any],
+        sums: set[Any],
+        settled: Settled,
+        unwatched: bool,
     ) -> None:
         """A pass that nobody watches: always on to the newest node where a gradient waits.
 
         Derivatives of bare arrays may differ from those of tensors in the last bit. They are for where
-        no mode wants to see the ops of derivatives.
+        no mode wants to see the ops of derivatives, and nobody the order in memory of what comes out.
         """
         deliver, take = self._deliver, pending.pop
-        unwatched = state.fast_path is not state.SLOW
+        unwatched = unwatched and state.fast_path is not state.SLOW
         running, changed = state.local.backward_pass, state.data_changed
         heap: list[Any] = []
         node: Any = None
@@ -528,6 +534,17 @@ class Engine:
                 leaf._accumulate(grad)
             if self.observer is not None:
                 self.observer(leaf._accumulator(), (grad,), ())
+
+
+def has_gaps(tensor: Tensor) -> bool:
+    """Whether elements of a tensor do not lie side by side: NumPy gives what is computed of them
+    another order than PyTorch."""
+    array = tensor._array
+    return (
+        array.__class__ is ndarray
+        and not array.flags.forc
+        and not is_dense(array.shape, array.strides, array.itemsize)
+    )
 
 
 def as_known(grad: Any, meta: Any) -> Any:

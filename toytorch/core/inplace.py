@@ -63,6 +63,11 @@ def check_history(target: Tensor, needs_grad: bool) -> None:
     """`check` but for inference mode, which PyTorch asks about when it has written."""
     if not (needs_grad or target._requires_grad) or not state.local.grad:
         return
+    if state.fast_path is state.SLOW:
+        for mode in state.local.modes:
+            refuse = getattr(mode, "refuse_leaf", None)
+            if refuse is not None:  # of what is traced, only a tracer knows the leaves
+                refuse(target)
     owner = target._base
     if owner is not None:
         kind = target._no_grad_view

@@ -24,6 +24,7 @@ class Required:
 
 
 REQUIRED = Required()
+NOT_GIVEN: Any = REQUIRED  # as a default: of an argument that may be left out, and may not be None
 # NumPy's words for PyTorch's, which its functions and methods take as well.
 NUMPY_WORDS = {
     "dim": ("axis",),

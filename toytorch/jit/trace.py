@@ -26,7 +26,7 @@ from toytorch.jit.module import TracedModule
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.specialise import copied
-from toytorch.jit.tracer import TracedInt, Tracer, TracerWarning, another, running
+from toytorch.jit.tracer import Frozen, TracedInt, Tracer, TracerWarning, another, running
 from toytorch.nn import Module
 from toytorch.ops.creation.create import full
 
@@ -327,7 +327,8 @@ def output_value(tracer: Tracer, item: Tensor) -> Value:
             "Only tensors, lists, tuples of tensors, or dictionary of tensors can be"
             " output from traced functions"
         )
-    if tracer.is_frozen(item):
+    if item.__class__ is Frozen:
+        item._memory()  # an ordinary tensor, which can be shown
         raise RuntimeError(
             f"output 1 ({item}) of traced region did not have observable data dependence with trace "
             "inputs; this probably indicates your program cannot be understood by the tracer."

@@ -68,7 +68,7 @@ class Tracer:
         self.replaced_arrays: list[tuple[Tensor, Any]] = []  # of tensors that have another now
         self.reason = ""  # why such a trace has ended; calls are no longer written down
         self.strict = False  # whether that is an error
-        self.frozen: list[Any] = []  # arrays whose elements of now are constants
+        self.frozen = 0  # how often `data` was asked for
         self.constants: list[Tensor] = []  # what `data` gave, or is to give: an earlier trace's
         self.refusing: tuple[str, Sequence[Any]] = "", ()  # an op, and the out= that it may refuse
 
@@ -104,11 +104,6 @@ class Tracer:
         for tensor, array in before:
             if tensor._array is not array and id(array) in self.values:
                 self.values[id(tensor._array)] = self.values[id(array)][0], tensor._array
-
-    def is_frozen(self, tensor: Tensor) -> bool:
-        """Whether a tensor is what `data` gave, and took part in nothing."""
-        array = tensor._array
-        return id(array) not in self.values and any(array is a for a in self.frozen)
 
     def value_of(self, item: object) -> Value:
         """The value in the graph for what a function was called with."""
@@ -765,14 +760,14 @@ class Traced(Tensor):
         tracer = following()
         if tracer is None:
             return self.detach()
-        at = len(tracer.frozen)
-        if at < len(tracer.constants):
-            made = tracer.constants[at]
+        if tracer.frozen < len(tracer.constants):
+            made = tracer.constants[tracer.frozen]
         else:
             made = wrap(another(self._array), self.dtype)
             made._storage = self._memory().counted_anew(0)
             tracer.constants.append(made)
-        tracer.frozen.append(made._array)
+        tracer.frozen += 1
+        made.__class__ = Frozen
         return made
 
     @data.setter
@@ -799,3 +794,47 @@ class Traced(Tensor):
     tolist = _told("tolist", "Converting a tensor to a Python list")
     numpy = _told("numpy", "Converting a tensor to a NumPy array")
     __array__ = _told("__array__", "Converting a tensor to a NumPy array")
+
+
+class Frozen(Tensor):
+    """What `data` gives while a function is traced, until a call asks what it holds: from then on it
+    has taken part in what is written down, and is an ordinary tensor."""
+
+    __slots__ = ()
+
+    @property
+    def data(self) -> Any:
+        """The same once more."""
+        return self
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        vars(Tensor)["data"].__set__(self, value)
+
+    def conj(self) -> Any:
+        """Of real numbers it is the tensor itself, which no call of an op is."""
+        real = not vars(Tensor)["_dtype"].__get__(self).is_complex
+        return self if real else vars(Tensor)["conj"](self)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """The tensor itself, which no call of an op is."""
+        return super().requires_grad_() if requires_grad else self
+
+
+def _asked(name: str) -> property:
+    """A slot of a frozen tensor's, by which a call asks what it holds."""
+    slot = getattr(Tensor, name)
+
+    def get(self: Any) -> Any:
+        self.__class__ = Tensor
+        return slot.__get__(self)
+
+    def put(self: Any, value: Any) -> None:
+        self.__class__ = Tensor
+        slot.__set__(self, value)
+
+    return property(get, put)
+
+
+for _name in ("_array", "_dtype", "_storage"):
+    setattr(Frozen, _name, _asked(_name))

@@ -27,7 +27,7 @@ from toytorch.facts import state
 from toytorch.facts.device import device, layout, memory_format
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Args, Fn, Kwargs
-from toytorch.facts.schema import NUMPY_WORDS, SIZE_WORDS, wrong_argument
+from toytorch.facts.schema import NOT_GIVEN, NUMPY_WORDS, SIZE_WORDS, wrong_argument
 
 ABSENT = object()  # an argument that was not given
 FRONT = """\
@@ -198,7 +198,8 @@ class Call:
             space[f"default_{name}"] = self.defaults[i]
             kinds = ["Tensor"] if self.first and not i else self.wanted.get(self.known[i], ())
             if kinds:
-                known = [IS[kind] for kind in dict.fromkeys(kinds) if kind in IS]
+                known = [f"{name} is default_{name}"] * (self.defaults[i] is NOT_GIVEN)
+                known += [IS[kind] for kind in dict.fromkeys(kinds) if kind in IS]
                 asked.append(f"({' or '.join(known) or False})".format(name))
             elif self.defaults[i] is ABSENT or (self.reads and not i):
                 asked.append(f"{name} is not default_{name}")

@@ -13,7 +13,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
 from toytorch.facts.hints import DType, Ints, Scalar
-from toytorch.facts.schema import wrong_argument
+from toytorch.facts.schema import NOT_GIVEN, wrong_argument
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import public
 from toytorch.ops.elementwise import arithmetic, limits
@@ -65,19 +65,21 @@ def div_(self: Tensor, other: Tensor | float, *, rounding_mode: str | None = Non
 def _extreme(name: str, smallest: bool, of_all: Op, along: Op, of_two: Op, doc: str) -> Any:
     def function(
         input: Tensor,
-        dim: int | Tensor | None = None,
+        dim: int | Tensor = NOT_GIVEN,
         keepdim: builtins.bool = False,
         *,
-        other: Any = None,
+        other: Any = NOT_GIVEN,
         out: Any = None,
     ) -> Any:
-        if dim is other is out is None:
+        if dim is other is NOT_GIVEN and out is None and not keepdim:
             return of_all.function(input)
-        if other is not None or isinstance(dim, Tensor):
-            return of_two.function(input, dim if other is None else other, out=out)
-        if dim is None and out is not None and not input.numel():
+        if other is not NOT_GIVEN or isinstance(dim, Tensor):
+            return of_two.function(input, dim if other is NOT_GIVEN else other, out=out)
+        if dim is NOT_GIVEN and keepdim:
+            raise TypeError(f"{name}() received an invalid combination of arguments")
+        if dim is NOT_GIVEN and out is not None and not input.numel():
             return create.put_out(extremes.edge_of_nothing(input, smallest), out)
-        if dim is None:
+        if dim is NOT_GIVEN:
             return of_all.function(input, out=out)
         return return_type(name, along.function(input, dim, keepdim, out=out), out=out)
 
@@ -108,11 +110,11 @@ min = _extreme(
 
 @public("median", method=True, returns="(Tensor values, Tensor indices) if dim else Tensor")
 def median(
-    input: Tensor, dim: int | None = None, keepdim: builtins.bool = False, *, out: Any = None
+    input: Tensor, dim: int = NOT_GIVEN, keepdim: builtins.bool = False, *, out: Any = None
 ) -> Any:
     """The middle element (the lower of two); with a dimension (values, indices)."""
-    if dim is None:
-        if out is not None:
+    if dim is NOT_GIVEN:
+        if out is not None or keepdim:
             raise TypeError('median() missing 1 required positional arguments: "dim"')
         return sort.median.function(input)
     return return_type("median", sort.median_dim.function(input, dim, keepdim, out=out), out=out)

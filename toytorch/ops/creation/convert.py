@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,10 +24,12 @@ from toytorch.facts.device import device as device_class
 from toytorch.facts.device import given
 from toytorch.facts.device import memory_format as format_class
 from toytorch.facts.hints import (
+    Args,
     Array,
     Device,
     DType,
     Ints,
+    Kwargs,
     Layout,
     MemoryFormat,
     Scalar,
@@ -36,7 +39,6 @@ from toytorch.facts.node import Detached
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size, infer_size
 from toytorch.facts.size import is_contiguous as is_row_major
-from toytorch.ops.calls import Call
 from toytorch.ops.creation import create, from_data, memory
 from toytorch.ops.define import creating, define, public, relaying, takes_words
 from toytorch.ops.shaping import copies, view
@@ -75,66 +77,93 @@ NUMBERS: dict[type, Any] = {
 }  # what a number given for a type stands for
 
 
+FLAGS = dict.fromkeys(["non_blocking", "copy"], bool)
+WHERE = (str, device_class, int, type(None))
+TYPED = (types.dtype, type)
+USUAL = [[device_class, types.dtype], [str, types.dtype]]
+FORMS: tuple[dict[str, Any], ...] = (  # of the arguments of `to`: by place, what each may be
+    {"tensor": Tensor, **FLAGS},
+    {"dtype": TYPED, **FLAGS},
+    {"device": WHERE, "dtype": (*TYPED, type(None)), **FLAGS},
+)
+OPTIONS = ("tensor", *FORMS[2], "memory_format")
+
+
+@functools.lru_cache(256)
+def _in_form(placed: tuple[type, ...], named: tuple[tuple[str, type], ...]) -> tuple[str, ...]:
+    """The names of what `to` was called with, by place and by name, in these classes; TypeError where
+    it fits none of its forms."""
+    words = dict(named)
+    for form in FORMS:
+        given = {**dict(zip(form, placed)), **words}
+        kinds = {**form, "memory_format": format_class}
+        if (
+            len(given) == len(placed) + len(words)
+            and given.keys() <= kinds.keys()
+            and all(
+                issubclass(c, kinds[n]) and (kinds[n] is bool or c is not bool)
+                for n, c in given.items()
+            )
+        ):
+            return tuple(given)
+    got = [c.__name__ for c in placed] + [f"{n}={c.__name__}" for n, c in words.items()]
+    raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(got)})")
+
+
+def _by_name(args: Args, words: Kwargs) -> Kwargs:
+    """What `to` was called with, by name."""
+    first = args[0].__class__ if args else None
+    if first in NUMBERS and (args[1].__class__ is bool if args[1:] else first is not int):
+        args = (NUMBERS[first], *args[1:])  # a number stands for the type of numbers
+    named = tuple([(n, v.__class__) for n, v in words.items()])
+    return dict(zip(_in_form(tuple([a.__class__ for a in args]), named), (*args, *words.values())))
+
+
 def to(
     self: Tensor,
-    *args: object,
+    *args: Any,
     dtype: Any = None,
-    device: Device = None,
-    non_blocking: bool = False,
-    copy: bool = False,
+    device: Any = None,
+    non_blocking: Any = False,
+    copy: Any = False,
     memory_format: MemoryFormat | None = None,
-    other: Any = None,
+    tensor: Any = None,
 ) -> Tensor:
     """The tensor with another type or on another device; itself where nothing changes.
 
     >>> Tensor([1, 2]).to(types.int64)
     tensor([1, 2])
     """
-    where: Any = args[0] if len(args) == 1 else device if not args else None
+    where: Any = device if not args else args[0] if len(args) == 1 and device is None else None
     where = where.type if isinstance(where, device_class) else where
     if (
         where.__class__ is str
         and where == "cpu"
         and self._array.__class__ is np.ndarray  # it is there, as in most programs
         and state.fast_path is not state.SLOW
-        and dtype is memory_format is other is None
+        and dtype is memory_format is tensor is None
         and copy is False
     ):
         return self
-    if not (non_blocking.__class__ is copy.__class__ is bool and memory_format is None):
-        _ask((self,), dict(zip(_FLAGS, (non_blocking, copy, memory_format))))
-    first = args[0].__class__ if args else None
-    if first in NUMBERS and (args[1].__class__ is bool if args[1:] else first is not int):
-        args = (NUMBERS[first], *args[1:])  # a number stands for the type of numbers
-    if args[1:] and isinstance(args[0], (str, device_class)) and args[1] is not None:
-        as_dtype(args[1])  # type: ignore[arg-type]  # which may be anything, and is looked at here
-    flags = [value for value in args if isinstance(value, bool)]
-    if flags:  # by position, first non_blocking, then copy
-        non_blocking, copy = flags[0], (*flags, copy)[1]
-    for value in args:
-        if isinstance(value, types.dtype) or value in (float, int, bool, complex):
-            dtype = value
-        elif isinstance(value, Tensor):
-            other = value
-        elif isinstance(value, bool):
-            continue
-        elif isinstance(value, (str, int, device_class)):
-            device = value
-        elif isinstance(value, format_class):
-            memory_format = value
-        elif value is not None:
-            raise TypeError(
-                f"to() received an invalid combination of arguments - got ({type(value).__name__})"
-            )
-    if other is not None:
-        dtype, device = other.dtype, other.device
+    bare = non_blocking is copy is False and device is memory_format is tensor is None
+    if bare and dtype is None and len(args) == 1 and args[0].__class__ is types.dtype:
+        dtype = args[0]
+    elif bare and dtype is None and [a.__class__ for a in args] in USUAL:
+        device, dtype = args
+    elif not bare or args or dtype.__class__ is not types.dtype:
+        values = (tensor, device, dtype, non_blocking, copy, memory_format)
+        words = zip(OPTIONS, () if bare and dtype is None else values)
+        given = _by_name(args, {n: v for n, v in words if v is not None and v is not False})
+        tensor, device, dtype, non_blocking, copy, memory_format = map(given.get, OPTIONS)
+    if tensor is not None:
+        dtype, device = tensor.dtype, tensor.device
     result = self
     if device is not None:
         target = device_class(device)
         here = self.device
         if target.type != here.type or (target.index is not None and target.index != here.index):
             base.of_device(target)
-            result = move.function(result, target, here, non_blocking)
+            result = move.function(result, target, here, bool(non_blocking))
     if dtype is not None:
         wanted = as_dtype(dtype)
         if result._dtype is not wanted:
@@ -148,9 +177,6 @@ def to(
     if copy and result is self:
         result = self.clone()
     return result
-
-
-_ask, _FLAGS = Call(to).settle, to.__code__.co_varnames[3:6]
 
 
 def suggested_format(array: Array) -> str:

@@ -240,7 +240,7 @@ def _double(value: Any) -> Any:
     )
 
 
-@public("float_power", tensor_first=False)
+@public("float_power", tensor_first=False, numbers={"input": "self"})
 def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """inputᵉˣᵖᵒⁿᵉⁿᵗ in double precision.
 

@@ -78,10 +78,17 @@ def places_of(a: Array, indices: Sequence[Tensor | None]) -> list[Any]:
     return arrays
 
 
+def in_rows(a: Array) -> bool:
+    """Whether an array lies in rows for PyTorch's loops, too, which look at the steps of dimensions
+    of 1."""
+    steps = a.strides
+    return a.flags.c_contiguous and (1 not in a.shape or [*steps] == sorted(steps, reverse=True))
+
+
 def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     arrays = places_of(a, indices)
     few = a.__class__ is np.ndarray and 0 < a.size < MANY
-    one, rows = -1, few and a.flags.c_contiguous  # the only dimension that is indexed
+    one, rows = -1, few and in_rows(a)  # the only dimension that is indexed
     if few:
         for d, i in enumerate(arrays):
             if i is None:
@@ -113,11 +120,7 @@ def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
     if few and rows:
         return found if found.flags.c_contiguous else found.copy()
     a = a if a.size else with_strides(a)
-    if (
-        found.size
-        and a.flags.c_contiguous
-        and all(i is None or i.flags.c_contiguous for i in arrays)
-    ):
+    if found.size and in_rows(a) and all(i is None or i.flags.c_contiguous for i in arrays):
         return found if found.flags.c_contiguous else found.copy()
     return with_layout(found, _layout_of_picked(a, arrays, found))
 
@@ -125,7 +128,7 @@ def _index(xp: ArrayModule, a: Array, indices: Sequence[Tensor | None]) -> Any:
 def _slices(xp: ArrayModule, a: Array, arrays: Sequence[Array | None]) -> Any:
     """What one index array picks along its dimension; None where there are several."""
     at = [d for d, i in enumerate(arrays) if i is not None]
-    if len(at) != 1 or not a.flags.c_contiguous:
+    if len(at) != 1 or not in_rows(a):
         return None
     d, i = at[0], arrays[at[0]]
     if i is None or i.dtype.kind != "i" or not i.flags.c_contiguous or not i.size:

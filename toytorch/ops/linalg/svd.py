@@ -336,7 +336,9 @@ def _matrix_rank(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     # The type's own tolerance is asked for where one of the two is not given.
     both = atol is not None and rtol is not None
     if a.size and both and a.dtype.itemsize == 2 and from_numpy_dtype(a.dtype).rank == 2:
-        raise no_kernel("linalg_svd_cpu", a.dtype)
+        if hermitian:
+            checks.need_square("linalg.eigh", a)
+        raise no_kernel("linalg_eigh_cpu" if hermitian else "linalg_svd_cpu", a.dtype)
     if (a.size or rtol is None) and (a.dtype.kind not in "fc" or a.dtype.itemsize == 2):
         raise RuntimeError("This function doesn't handle types other than float and double")
     for label, t in (("atol", atol), ("rtol", rtol)):

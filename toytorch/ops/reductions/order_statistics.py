@@ -12,6 +12,7 @@ from toytorch.core.views import counted
 from toytorch.facts.composed import cast_to
 from toytorch.facts.dtype import no_kernel
 from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.schema import NOT_GIVEN
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
 from toytorch.ops.define import in_own_type, public
@@ -68,15 +69,15 @@ nanmedian_all = in_own_type(
 
 @public("nanmedian", method=True, returns="(Tensor values, Tensor indices) if dim else Tensor")
 def nanmedian(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
+    input: Tensor, dim: int = NOT_GIVEN, keepdim: bool = False, *, out: Any = None
 ) -> Any:
     """The middle number (the lower of two), NaN left out; with a dimension (values, indices).
 
     >>> nanmedian(torch.tensor([1., torch.nan, 3., 2.]))
     tensor(2.)
     """
-    if dim is None:
-        if out is not None:
+    if dim is NOT_GIVEN:
+        if out is not None or keepdim:
             raise TypeError('nanmedian() missing 1 required positional arguments: "dim"')
         return nanmedian_all.function(input)
     return return_type("nanmedian", nanmedian_dim.function(input, dim, keepdim, out=out), out=out)

@@ -11,7 +11,6 @@ from toytorch.core import inplace as writing
 from toytorch.core import write
 from toytorch.core.storage import ShownInference
 from toytorch.core.tensor import Tensor
-from toytorch.facts import state
 from toytorch.facts.hints import Ints
 from toytorch.facts.node import node_of
 from toytorch.ops.define import PUBLIC, public, relaying, takes_words
@@ -49,11 +48,6 @@ def _relaid(name: str, op: Any) -> Any:
             with contextlib.suppress(RuntimeError, IndexError):
                 op(self.detach(), *args, **kwargs)  # arguments of another type are refused first
             raise
-        if state.fast_path is state.SLOW:
-            for mode in state.local.modes:
-                refuse = getattr(mode, "refuse_leaf", None)
-                if refuse is not None:  # of what is traced, only a tracer knows the leaves
-                    refuse(self)
         made = op(self, *args, **kwargs)
         if self._storage.__class__ is not ShownInference:  # whose views are inference tensors again
             self._storage = made._storage

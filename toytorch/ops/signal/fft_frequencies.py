@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from toytorch.facts import dtype as types
 from toytorch.facts.hints import Device, DType, Ints, Layout
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation.from_data import tensor
-from toytorch.ops.creation.ranges import placed
+from toytorch.ops.creation.ranges import arange
 from toytorch.ops.define import public
+from toytorch.ops.shaping.slices import slice_
 
 
 def _frequencies(
@@ -24,11 +26,18 @@ def _frequencies(
     requires_grad: bool,
     out: Tensor | None,
 ) -> Any:
-    asked = dtype if dtype is not None or out is None else out.dtype
+    asked = dtype if out is None else out.dtype
     if asked is not None and asked.rank < 2:
         name = "rfftfreq" if half else "fftfreq"
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
     count = int(n / 2) + 1
+    step = float(np.float64(1) / np.float64(n * d)) if n * d else math.inf
+    if out is not None:  # PyTorch goes over it three times, whatever its shape, and counts one
+        arange(count if half else n, out=out)
+        if not half:
+            arange(-(n // 2), 0, out=slice_.function(out.data, 0, (n + 1) // 2, n))
+        out.data.mul_(step)
+        return out
     if (count if half else n) < 0:
         bad = count if half else n
         raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: [{bad}]")
@@ -59,8 +68,7 @@ def _frequencies_of(transform: str, half: bool, example: str = "") -> Any:
         device: Device = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        made = _frequencies(n, d, half, dtype, device, requires_grad, out)
-        return placed(made, out, f"fft_{name}")
+        return _frequencies(n, d, half, dtype, device, requires_grad, out)
 
     return public(
         f"fft.{name}",
