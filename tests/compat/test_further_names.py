@@ -305,3 +305,25 @@ print(torch.__name__, required)
         text=True, timeout=60, check=True,
     )  # fmt: skip
     assert found.stdout == "torch <required parameter>\n"
+
+
+def test_places_of_entries() -> None:
+    rows, columns = [0, 0, 2, 3], [1, 2, 0, 1]
+
+    def found(root: Any, space: Any) -> Any:
+        packed = space._convert_indices_from_coo_to_csr
+        spread = space._convert_indices_from_csr_to_coo
+        ends = packed(root.tensor(rows), 4)
+        made = [
+            ends,
+            packed(root.tensor(rows), 6, out_int32=True),
+            packed(root.tensor(rows)[:0], 2),
+        ]
+        made += [
+            spread(ends, root.tensor(columns), transpose=t, out_int32=t) for t in (False, True)
+        ]
+        made.append(spread(root.stack([ends] * 2), root.tensor([columns] * 2)))
+        refused = [attempt(lambda x=x: packed(x, 4))[1] for x in (ends[None], ends.double())]
+        return [(t.tolist(), str(t.dtype).split(".")[1]) for t in made], list(map(repr, refused))
+
+    assert found(tt, _further) == found(torch, torch)

@@ -48,6 +48,19 @@ torch.linspace(0, 1, 7, out=torch.zeros(7, dtype=torch.float64))
 torch.randint(3, 4, (torch.tensor(2), 3)).shape
 torch.promote_types(torch.complex32, torch.float32)
 """
+FOUND_BY_LIBRARIES = """
+s = m.to_sparse(); s.new()
+s = m.to_sparse(); s.new(s._indices(), s._values())
+s = m.to_sparse(); s.new(s._indices(), s._values().double(), s.size())
+s = m.to_sparse(); s.new(indices=s._indices(), values=s._values(), size=[4, 4])
+s = m.to_sparse(); s.new(s._indices(), s._values(), 2, 2)
+s = m.to_sparse(); s.new(s)
+s = m.to_sparse(); s.new([2, 3])
+s = m.to_sparse(); s.new(2, 3)
+torch.segment_reduce(x, "amax", lengths=torch.tensor([1, 1]))
+torch.segment_reduce(x, "amin", lengths=torch.tensor([2]))
+torch.segment_reduce(x, "std", lengths=torch.tensor([2]))
+"""
 CHECKS = """
 torch._check(True)
 torch._check(False)
@@ -276,7 +289,8 @@ torch.nn.functional.cross_entropy(torch.zeros(3, 3), torch.tensor([1, -1, 7]))
 LINES = {
     f"{name} {n}": line
     for name, text in (("older forms", OLDER_FORMS), ("storages", STORAGES), ("checks", CHECKS),
-                       ("found by PyTorch's tests", FOUND_BY_PYTORCHS_TESTS), ("layouts", LAYOUTS),
+                       ("found by PyTorch's tests", FOUND_BY_PYTORCHS_TESTS),
+                       ("found by libraries' tests", FOUND_BY_LIBRARIES), ("layouts", LAYOUTS),
                        ("asarray", ASARRAY), ("graphs", GRAPHS),
                        ("nested data", NESTED_DATA), ("indices", INDICES_OF_SEQUENCES),
                        ("wrong types", ARGUMENTS_OF_WRONG_TYPES), ("states", STATES))

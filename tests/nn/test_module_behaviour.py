@@ -252,8 +252,16 @@ def _operators_of_a_class(m: Any) -> Any:
     class Layer(m.nn.Module):  # type: ignore[misc, name-defined]  # PyTorch's base or ours
         norm, join, new = m.tanh, m.cat, m.zeros
 
-    one = Layer()
-    return one.norm(m.ones(2)), one.join([m.ones(1), one.new(2)]), Layer.norm(m.ones(1))
+        def twice(self) -> Any:
+            return self.new(2) * 2
+
+    def own(self: Any) -> Any:
+        return self.twice()
+
+    own.__module__ = "package.ops.layers"  # a part of that name, but of somebody else's package
+    one = type("Further", (Layer,), {"own": own})()
+    parts = one.join([m.ones(1), one.new(2)])
+    return one.norm(m.ones(2)), parts, Layer.norm(m.ones(1)), one.own()
 
 
 def _module_dict(m: Any) -> Any:

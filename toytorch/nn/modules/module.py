@@ -62,8 +62,8 @@ SPACES = ("linalg", "fft", "special")  # packages of operators
 
 def is_op(function: Fn) -> bool:
     """Whether it is an operator: PyTorch's are written in C, and make no methods of a class."""
-    module = function.__module__ or ""
-    return module in NAMES or module.partition(".")[2].startswith(("ops.", *SPACES))
+    package, _, part = (function.__module__ or "").partition(".")
+    return package in NAMES and (not part or part.startswith(("ops.", *SPACES)))
 
 
 class Kinds:

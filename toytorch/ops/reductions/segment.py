@@ -33,8 +33,11 @@ def segment_reduce(
     >>> segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
     tensor([3., 3.])
     """
+    said, reduce = reduce, {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in START:
-        raise RuntimeError("unsupported reduction given! " + reduce)
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {said}"
+        )
     if lengths is not None:
         offsets = None
     elif offsets is None:
