@@ -11,10 +11,17 @@ import functools
 from types import ModuleType
 from typing import Any, NoReturn
 
+from toytorch.compat._state_dicts import (
+    StateDictOptions,
+    get_model_state_dict,
+    set_model_state_dict,
+)
+
 PROCESSES = "process groups: torch.distributed.is_available() says so"
 QUANTIZED = "quantization: torch.autocast computes in half precision"
 ONNX = "export to ONNX: torch.jit.save keeps a compiled module with its weights"
 INDUCTOR = "inductor: torch.compile has a compiler of its own, which takes no settings"
+PIPES = "pipes of data: torch.utils.data.IterableDataset and DataLoader do without"
 GRAPHS = "graphs of whole programs with their derivatives: torch.jit.trace and torch.fx make others"
 
 # module of PyTorch: what it needs, and the names that libraries ask of it
@@ -79,12 +86,15 @@ ABSENT: dict[str, tuple[str, str]] = {
     ),
     "torch.distributed.checkpoint.state_dict": (
         PROCESSES,
-        "StateDictOptions get_state_dict set_state_dict get_model_state_dict set_model_state_dict "
-        "get_optimizer_state_dict set_optimizer_state_dict",
+        "get_state_dict set_state_dict get_optimizer_state_dict set_optimizer_state_dict",
     ),
     "torch.distributed.autograd": (PROCESSES, "DistAutogradContext context get_gradients"),
     "torch.distributed.nn": (PROCESSES, ""),
     "torch.distributed.nn.functional": (PROCESSES, "all_gather all_reduce reduce_scatter"),
+    "torch.utils.data.datapipes": (PIPES, ""),
+    "torch.utils.data.datapipes.iter": (PIPES, "IterableWrapper Mapper Shuffler"),
+    "torch.utils.data.datapipes.iter.combinatorics": (PIPES, "ShufflerIterDataPipe"),
+    "torch.utils.data.datapipes.datapipe": (PIPES, "IterDataPipe MapDataPipe"),
     "torch.onnx": (
         ONNX,
         "export ONNXProgram OnnxExporterError OperatorExportTypes TensorProtoDataType TrainingMode",
@@ -161,6 +171,9 @@ def register_custom_op_symbolic(
 
 MADE: dict[str, ModuleType] = {}
 ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
+    "torch.distributed.checkpoint.state_dict": {
+        f.__name__: f for f in (StateDictOptions, get_model_state_dict, set_model_state_dict)
+    },
     "torch.distributed.rpc": {"is_available": lambda: False},
     "torch.onnx": {
         "is_in_onnx_export": lambda: False,
