@@ -174,7 +174,7 @@ NO_FORM = """new() received an invalid combination of arguments - got ({}), but 
 """
 
 
-def new_sparse(self: Tensor, args: list[Any], device: Device, size: Sizes | None) -> Tensor:
+def new_sparse(self: Tensor, args: list[Any], device: Device, size: Any) -> Tensor:
     """What `new` makes of a sparse tensor: one of indices, values and a size, or one without entries."""
     if len(args) > 1 and isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
         if args[3:]:
