@@ -213,6 +213,7 @@ STATE: dict[str, Any] = {
     "module list repr": lambda m: repr(m.nn.ModuleList([layer(m), layer(m), m.nn.ReLU(), net(m)])),
     "empty list": lambda m: repr(m.nn.ModuleList()),
     "operators of a class": lambda m: _operators_of_a_class(m),
+    "replica": lambda m: _replica(m),
     "module dict": lambda m: _module_dict(m),
     "parameter list": lambda m: _parameter_list(m),
     "parameter dict": lambda m: _parameter_dict(m),
@@ -262,6 +263,20 @@ def _operators_of_a_class(m: Any) -> Any:
     one = type("Further", (Layer,), {"own": own})()
     parts = one.join([m.ones(1), one.new(2)])
     return one.norm(m.ones(2)), parts, Layer.norm(m.ones(1)), one.own()
+
+
+def _replica(m: Any) -> Any:
+    one = m.nn.Sequential(layer(m), m.nn.BatchNorm1d(2))
+    copy = one._replicate_for_data_parallel()
+    copy[1] = m.nn.ReLU()
+    again = one[1]._replicate_for_data_parallel()
+    return (
+        repr(one),
+        repr(copy),
+        copy._is_replica,
+        list(vars(again)["_parameters"]),
+        list(again._buffers),
+    )
 
 
 def _module_dict(m: Any) -> Any:

@@ -8,14 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 from types import ModuleType
 from typing import Any, NoReturn
-
-from toytorch.compat._state_dicts import (
-    StateDictOptions,
-    get_model_state_dict,
-    set_model_state_dict,
-)
 
 PROCESSES = "process groups: torch.distributed.is_available() says so"
 QUANTIZED = "quantization: torch.autocast computes in half precision"
@@ -170,10 +165,9 @@ def register_custom_op_symbolic(
 
 
 MADE: dict[str, ModuleType] = {}
+# modules with what can be done without the part, which are loaded when somebody asks
+WRITTEN = {"torch.distributed.checkpoint.state_dict": "toytorch.compat._state_dicts"}
 ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
-    "torch.distributed.checkpoint.state_dict": {
-        f.__name__: f for f in (StateDictOptions, get_model_state_dict, set_model_state_dict)
-    },
     "torch.distributed.rpc": {"is_available": lambda: False},
     "torch.onnx": {
         "is_in_onnx_export": lambda: False,
@@ -210,6 +204,9 @@ def module_of(name: str) -> ModuleType:
         made.__path__ = []  # further modules of the table may stand below it
         for each in ABSENT[name][1].split():
             setattr(made, each, attribute(name, each))
+        if name in WRITTEN:
+            written = importlib.import_module(WRITTEN[name])
+            vars(made).update((each, getattr(written, each)) for each in written.__all__)
         vars(made).update(ANSWERS.get(name, {}), __getattr__=functools.partial(attribute, name))
         MADE[name] = made
     return MADE[name]

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toytorch.nn.modules.module import Module
 
+__all__ = ["StateDictOptions", "get_model_state_dict", "set_model_state_dict"]
+
 
 @dataclasses.dataclass
 class StateDictOptions:

@@ -80,7 +80,7 @@ def _reduced(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
         )
     if reduce == "prod":
         raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
-    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    reduce = f"a{reduce}" if reduce[:1] == "m" and len(reduce) == 3 else reduce  # of extremes
     counts = mat1.crow_indices().diff()
     rows = ranges.arange(mat1.shape[0], device=mat1.device).repeat_interleave(counts)
     terms = mat1.values().unsqueeze(-1) * mat2[mat1.col_indices()]

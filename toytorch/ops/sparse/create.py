@@ -7,7 +7,6 @@ import math
 from typing import Any
 
 from toytorch.backends import sparse as arrays
-from toytorch.core.older_constructor import told_kind
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, Device, DType, Nested, Shape, Sizes
@@ -182,6 +181,8 @@ def new_sparse(self: Tensor, args: list[Any], device: Device, size: Any) -> Tens
         return sparse_coo_tensor(args[0], args[1], [*args[2:], size][0], device=device)
     sizes = size or (args[0] if args and isinstance(args[0], (tuple, list)) else args or [0])
     if not all(isinstance(n, int) for n in sizes):
+        from toytorch.core.older_constructor import told_kind  # seldom asked for
+
         raise TypeError(NO_FORM.format(", ".join(map(told_kind, args))))
     if isinstance(sizes, list) and args[:1] == [sizes]:
         raise TypeError(
