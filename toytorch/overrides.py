@@ -329,9 +329,11 @@ _plain: list[tuple[types.FunctionType, types.FunctionType]] = []  # each with it
 
 def _handler(func: Any, plain: Fn) -> Fn:
     """What a function does once somebody wants to be asked."""
-    state = asking
+    state, spreads = asking, func is torch.einsum
 
     def handler(*args: Any, **kwargs: Any) -> Any:
+        if spreads and not state.modes and args[1:] and args[1].__class__ in (list, tuple):
+            args = (args[0], *args[1])  # in PyTorch objects within a list are asked afterwards
         if state.modes:
             if state.all_off:
                 return plain(*args, **kwargs)

@@ -16,7 +16,7 @@ if SELFTEST:
     pytest.skip("compares toytorch with PyTorch", allow_module_level=True)
 
 from toytorch.alias import is_there
-from toytorch.compat import _further, _pickled
+from toytorch.compat import _further, _pickled, _state_dicts
 from toytorch.compat._absent import ABSENT, ANSWERS, attribute, module_of
 from toytorch.core.public_modules import PLACES, module_of_moved
 
@@ -305,3 +305,63 @@ print(torch.__name__, required)
         text=True, timeout=60, check=True,
     )  # fmt: skip
     assert found.stdout == "torch <required parameter>\n"
+
+
+def test_places_of_entries() -> None:
+    rows, columns = [0, 0, 2, 3], [1, 2, 0, 1]
+
+    def found(root: Any, space: Any) -> Any:
+        packed = space._convert_indices_from_coo_to_csr
+        spread = space._convert_indices_from_csr_to_coo
+        ends = packed(root.tensor(rows), 4)
+        made = [
+            ends,
+            packed(root.tensor(rows), 6, out_int32=True),
+            packed(root.tensor(rows)[:0], 2),
+        ]
+        made += [
+            spread(ends, root.tensor(columns), transpose=t, out_int32=t) for t in (False, True)
+        ]
+        made.append(spread(root.stack([ends] * 2), root.tensor([columns] * 2)))
+        refused = [attempt(lambda x=x: packed(x, 4))[1] for x in (ends[None], ends.double())]
+        return [(t.tolist(), str(t.dtype).split(".")[1]) for t in made], list(map(repr, refused))
+
+    assert found(tt, _further) == found(torch, torch)
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's, of states of some modules
+@pytest.mark.parametrize("options", [
+    {}, {"strict": False}, {"full_state_dict": True}, {"full_state_dict": True, "strict": False},
+    {"ignore_frozen_params": True}, {"cpu_offload": True}, {"broadcast_from_rank0": True},
+    {"keep_submodule_prefixes": False}, {"full_state_dict": True, "broadcast_from_rank0": True},
+])  # fmt: skip
+def test_states_of_models_in_one_process(options: dict[str, Any]) -> None:
+    def found(root: Any, space: Any) -> Any:
+        wanted, said = space.StateDictOptions(**options), []
+        net = root.nn.Sequential(root.nn.Linear(2, 1), root.nn.BatchNorm1d(1))
+        net[0].bias.requires_grad_(False)
+        for parameter in net.parameters():
+            parameter.data.fill_(2)
+        whole = {n: root.ones_like(v) for n, v in net.state_dict().items()}
+        for given in (whole, {"0.weight": whole["0.weight"]}, {}, {**whole, "other": root.ones(1)}):
+            said.append(
+                repr(attempt(lambda g=given: space.set_model_state_dict(net, g, options=wanted)))
+            )
+        for some in (None, {net[0]}):
+            state = attempt(
+                lambda s=some: space.get_model_state_dict(net, submodules=s, options=wanted)
+            )
+            said.append(
+                str(state[0] and {n: v.tolist() for n, v in state[0].items()}) + repr(state[1])
+            )
+        return said
+
+    theirs = importlib.import_module("torch.distributed.checkpoint.state_dict")
+    assert found(tt, _state_dicts) == found(torch, theirs)
+
+
+def test_types_of_few_bits() -> None:
+    for name in (f"{sign}int{n}" for n in range(1, 8) for sign in ("", "u")):
+        ours, theirs = getattr(tt, name), getattr(torch, name)
+        assert (str(ours), ours.itemsize, ours.is_signed) == (
+            str(theirs), theirs.itemsize, theirs.is_signed)  # fmt: skip

@@ -48,6 +48,35 @@ torch.linspace(0, 1, 7, out=torch.zeros(7, dtype=torch.float64))
 torch.randint(3, 4, (torch.tensor(2), 3)).shape
 torch.promote_types(torch.complex32, torch.float32)
 """
+FOUND_BY_LIBRARIES = """
+s = m.to_sparse(); s.new()
+s = m.to_sparse(); s.new(s._indices(), s._values())
+s = m.to_sparse(); s.new(s._indices(), s._values().double(), s.size())
+s = m.to_sparse(); s.new(indices=s._indices(), values=s._values(), size=[4, 4])
+s = m.to_sparse(); s.new(s._indices(), s._values(), 2, 2)
+s = m.to_sparse(); s.new(s)
+s = m.to_sparse(); s.new([2, 3])
+s = m.to_sparse(); s.new(2, 3)
+torch.sparse.mm(m.to_sparse_csr(), m, "sum")
+torch.sparse.mm(torch.diag(x)[[0, 1, 1]].to_sparse_csr(), m, "mean")
+torch.sparse.mm(m.to_sparse_csr(), m, "max")
+torch.sparse.mm(torch.zeros(2, 2).to_sparse_csr(), m, "amin")
+torch.sparse.mm(m.to_sparse_csr(), m, "prod")
+torch.sparse.mm(m.to_sparse_csr(), m, "std")
+torch.sparse.mm(m.to_sparse_csr(), m[:1], "sum")
+torch.sparse.mm(m.to_sparse_csr(), m.double(), "sum")
+torch.sparse.mm(m.to_sparse_csc(), m, "sum")
+torch.sparse.mm(m, m, "sum")
+torch.sparse.mm(m.to_sparse(), m, "sum")
+torch.sparse.mm(m.to_sparse_csr(), m[None])
+s = m.to_sparse_csr().requires_grad_(); torch.sparse.mm(s, m, "amax").sum().backward(); s.grad.to_dense()
+s = m.to_sparse_csr().requires_grad_(); torch.sparse.mm(s, m, "mean").sum().backward(); s.grad.to_dense()
+y = m.clone().requires_grad_(); torch.sparse.mm(m.to_sparse_csr(), y, "amin").sum().backward(); y.grad
+vars(torch.nn.Linear(2, 1).weight)
+torch.segment_reduce(x, "amax", lengths=torch.tensor([1, 1]))
+torch.segment_reduce(x, "amin", lengths=torch.tensor([2]))
+torch.segment_reduce(x, "std", lengths=torch.tensor([2]))
+"""
 CHECKS = """
 torch._check(True)
 torch._check(False)
@@ -276,7 +305,8 @@ torch.nn.functional.cross_entropy(torch.zeros(3, 3), torch.tensor([1, -1, 7]))
 LINES = {
     f"{name} {n}": line
     for name, text in (("older forms", OLDER_FORMS), ("storages", STORAGES), ("checks", CHECKS),
-                       ("found by PyTorch's tests", FOUND_BY_PYTORCHS_TESTS), ("layouts", LAYOUTS),
+                       ("found by PyTorch's tests", FOUND_BY_PYTORCHS_TESTS),
+                       ("found by libraries' tests", FOUND_BY_LIBRARIES), ("layouts", LAYOUTS),
                        ("asarray", ASARRAY), ("graphs", GRAPHS),
                        ("nested data", NESTED_DATA), ("indices", INDICES_OF_SEQUENCES),
                        ("wrong types", ARGUMENTS_OF_WRONG_TYPES), ("states", STATES))

@@ -38,6 +38,8 @@ CALLS = [
     "torch.sin(f)", "torch.add(f, 1)", "torch.add(torch.ones(2), f)", "torch.cat([f, f])",
     "torch.stack((torch.ones(1), f), dim=0)", "torch.mean(f, dim=1)", "torch.sum(f)",
     "torch.nn.functional.relu(f)", "torch.matmul(f, f)", "torch.where(f, 1, 2)",
+    "torch.where(torch.ones(2) > 0, torch.ones(2), f)",
+    "torch.einsum('i,i', [f, f])", "torch.einsum('i,i', torch.ones(2), f)",
     "torch.reshape(f, (2,))", "torch.transpose(f, 0, 1)", "torch.linalg.det(f)",
     "torch.nn.functional.linear(torch.ones(1, 2), f)", "torch.split(f, 2)",
     "torch.unbind(f)", "torch.max(f)", "torch.zeros_like(f)",
@@ -199,5 +201,24 @@ x = torch.ones(2, 3).as_subclass(S)
 print(x, x.dtype, x.shape, x.double().dtype, x[0], S([1, 2]), torch.Tensor._make_subclass(S, torch.ones(2)))
 x.add_(1)
 print(x.sum(), x.clone(), torch.stack([x, x]).dtype, torch.vmap(torch.sum)(x))
+"""
+    assert run(program) == run(program, "torch")
+
+
+def test_types_behind_properties_of_a_wrapper() -> None:
+    program = """
+class Held(torch.Tensor):
+    @staticmethod
+    def __new__(cls, data):
+        made = torch.Tensor._make_wrapper_subclass(cls, data.shape, dtype=data.dtype)
+        made.data_held = data
+        return made
+    @property
+    def dtype(self):
+        return self.data_held.dtype
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return func(*[a.data_held if isinstance(a, cls) else a for a in args], **(kwargs or {}))
+print(Held(torch.ones(2).double()).dtype, Held(torch.ones(2)) + 1)
 """
     assert run(program) == run(program, "torch")

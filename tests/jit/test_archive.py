@@ -328,3 +328,17 @@ def test_damaged_archives(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert not executed and named == refused
     assert refused > FUZZ // 2 and loaded + refused == FUZZ
+
+
+def needy(x: torch.Tensor) -> torch.Tensor:
+    if x.dim() > 0:
+        raise ImportError("lacks a package")
+    return x
+
+
+def test_any_of_pythons_exceptions_is_kept() -> None:
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(needy), file)
+    file.seek(0)
+    with pytest.raises(Exception, match="lacks a package"):
+        torch.jit.load(file)(torch.ones(1))

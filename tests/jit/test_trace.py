@@ -200,3 +200,10 @@ def test_a_scripted_function_keeps_its_branches() -> None:
                     wanted.sum().backward()
                     found.sum().backward()
                     assert x.grad.tolist() == y.grad.tolist()
+
+
+def test_inputs_of_methods_in_a_list() -> None:
+    layer = nn.Linear(2, 1)
+    inputs = {"forward": [torch.ones(3, 2)]}
+    traced = torch.jit.trace_module(layer, inputs, check_inputs=[inputs])
+    assert traced(torch.ones(1, 2)).equal(layer(torch.ones(1, 2)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 from collections import OrderedDict
 from typing import Any
@@ -213,6 +214,7 @@ STATE: dict[str, Any] = {
     "module list repr": lambda m: repr(m.nn.ModuleList([layer(m), layer(m), m.nn.ReLU(), net(m)])),
     "empty list": lambda m: repr(m.nn.ModuleList()),
     "operators of a class": lambda m: _operators_of_a_class(m),
+    "replica": lambda m: _replica(m),
     "module dict": lambda m: _module_dict(m),
     "parameter list": lambda m: _parameter_list(m),
     "parameter dict": lambda m: _parameter_dict(m),
@@ -254,13 +256,36 @@ def _operators_of_a_class(m: Any) -> Any:
     class Layer(m.nn.Module):  # type: ignore[misc, name-defined]  # PyTorch's base or ours
         norm, join, new, act = m.tanh, m.cat, m.zeros, m.nn.functional.gelu
 
-    def forward(self: Any) -> Any:
-        return type(self)
+        def twice(self) -> Any:
+            return self.new(2) * 2
 
-    forward.__module__ = "a_package.ops.layers"  # another's package, which may have such names, too
-    assert type("Other", (m.nn.Module,), {"forward": forward})()().__name__ == "Other"
-    one = Layer()
-    return one.act(one.norm(m.ones(2))), one.join([m.ones(1), one.new(2)]), Layer.norm(m.ones(1))
+    class Wrapping(m.nn.Module):  # type: ignore[misc, name-defined]  # as above
+        @functools.wraps(m.relu)
+        def forward(self, *args: Any) -> Any:
+            return len(args)
+
+    def own(self: Any) -> Any:
+        return self.twice()
+
+    own.__module__ = "package.ops.layers"  # a part of that name, but of somebody else's package
+    one = type("Further", (Layer,), {"own": own})()
+    parts = one.join([m.ones(1), one.new(2)])
+    acted = one.act(one.norm(m.ones(2)))
+    return acted, parts, Layer.norm(m.ones(1)), one.own(), Wrapping()(1, 2)
+
+
+def _replica(m: Any) -> Any:
+    one = m.nn.Sequential(layer(m), m.nn.BatchNorm1d(2))
+    copy = one._replicate_for_data_parallel()
+    copy[1] = m.nn.ReLU()
+    again = one[1]._replicate_for_data_parallel()
+    return (
+        repr(one),
+        repr(copy),
+        copy._is_replica,
+        list(vars(again)["_parameters"]),
+        list(again._buffers),
+    )
 
 
 def _module_dict(m: Any) -> Any:

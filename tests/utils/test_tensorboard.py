@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import struct
 import sys
 import zlib
@@ -120,6 +121,12 @@ FILLS = {
         run_name="run",
         global_step=2,
     ),
+    "hparams of a logger": lambda w: [
+        w._get_file_writer().add_summary(m, 3)
+        for m in importlib.import_module(
+            type(w).__module__.rpartition(".")[0] + ".summary"
+        ).hparams({"lr": 0.1}, {"acc": 0})
+    ],
     "custom scalars": lambda w: w.add_custom_scalars(
         {"T": {"lines": ["Multiline", ["s", "g"]], "band": ["Margin", ["a", "b", "c"]]}}
     ),

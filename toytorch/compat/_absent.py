@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -43,11 +44,16 @@ process groups: torch.distributed.is_available() says so
     torch.distributed.rpc: RRef init_rpc rpc_sync rpc_async remote shutdown
     torch.distributed.checkpoint: FileSystemReader FileSystemWriter save load save_state_dict \
         load_state_dict
-    torch.distributed.checkpoint.state_dict: StateDictOptions get_state_dict set_state_dict \
-        get_model_state_dict set_model_state_dict get_optimizer_state_dict set_optimizer_state_dict
+    torch.distributed.checkpoint.state_dict: get_state_dict set_state_dict \
+        get_optimizer_state_dict set_optimizer_state_dict
     torch.distributed.autograd: DistAutogradContext context get_gradients
     torch.distributed.nn:
     torch.distributed.nn.functional: all_gather all_reduce reduce_scatter
+pipes of data: torch.utils.data.IterableDataset and DataLoader do without
+    torch.utils.data.datapipes:
+    torch.utils.data.datapipes.iter: IterableWrapper Mapper Shuffler
+    torch.utils.data.datapipes.iter.combinatorics: ShufflerIterDataPipe
+    torch.utils.data.datapipes.datapipe: IterDataPipe MapDataPipe
 export to ONNX: torch.jit.save keeps a compiled module with its weights
     torch.onnx: export ONNXProgram OnnxExporterError OperatorExportTypes TensorProtoDataType \
         TrainingMode
@@ -110,6 +116,8 @@ def register_custom_op_symbolic(
 
 
 MADE: dict[str, ModuleType] = {}
+# modules with what can be done without the part, which are loaded when somebody asks
+WRITTEN = {"torch.distributed.checkpoint.state_dict": "toytorch.compat._state_dicts"}
 ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
     "torch.distributed.rpc": {"is_available": lambda: False},
     "torch.onnx": {
@@ -147,6 +155,9 @@ def module_of(name: str) -> ModuleType:
         made.__path__ = []  # further modules of the table may stand below it
         for each in ABSENT[name][1].split():
             setattr(made, each, attribute(name, each))
+        if name in WRITTEN:
+            written = importlib.import_module(WRITTEN[name])
+            vars(made).update((each, getattr(written, each)) for each in written.__all__)
         vars(made).update(ANSWERS.get(name, {}), __getattr__=functools.partial(attribute, name))
         MADE[name] = made
     return MADE[name]

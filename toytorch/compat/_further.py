@@ -166,6 +166,40 @@ def _shape_as_tensor(self: Tensor) -> Tensor:
     return tensor(list(self.shape), dtype=types.int64)
 
 
+def _convert_indices_from_coo_to_csr(
+    input: Tensor, size: int, *, out_int32: bool = False, out: Tensor | None = None
+) -> Tensor:
+    """Where each of `size` rows starts among entries in the order of their rows, and the last ends."""
+    if input.is_floating_point() or input.is_complex():
+        name = "convert_indices_from_coo_to_csr_cpu"
+        raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.legacy}'")
+    if input.ndim > 1:
+        raise RuntimeError(
+            f"Input is supposed to be a vector, but got {input.ndim} dimensional tensor."
+        )
+    rows = toytorch.arange(size + 1, dtype=input.dtype, device=input.device)
+    return toytorch.searchsorted(input, rows, out_int32=out_int32, out=out)
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor,
+    col_indices: Tensor,
+    *,
+    out_int32: bool = False,
+    transpose: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The places of entries, a column each, of which is told where each row starts and the columns."""
+    *lead, ends = crow_indices.shape
+    starts = toytorch.arange(col_indices.numel(), device=crow_indices.device)
+    counts = crow_indices.diff().reshape(-1)
+    at = toytorch.arange(counts.numel(), device=counts.device).repeat_interleave(counts)
+    rows = [at % (ends - 1), col_indices.reshape(-1)]
+    batch = toytorch.unravel_index(starts // col_indices.shape[-1], tuple(lead)) if lead else ()
+    kind = types.int32 if out_int32 else types.int64
+    return toytorch.stack([*batch, *rows[:: -1 if transpose else 1]], out=out).to(kind)
+
+
 class _SparseKind(type):
     """The class of the older constructors of sparse tensors."""
 
@@ -362,7 +396,11 @@ ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tens
 
 # module of PyTorch: names that it has beside those of toytorch's module, or a function that gives them
 FURTHER: dict[str, Any] = {
-    "torch": {"_shape_as_tensor": _shape_as_tensor, "torch": toytorch},
+    "torch": {
+        "torch": toytorch,
+        **{f.__name__: f for f in (
+            _shape_as_tensor, _convert_indices_from_coo_to_csr, _convert_indices_from_csr_to_coo)},
+    },
     "torch.optim.optimizer": {
         "required": _RequiredParameter(),
         "_RequiredParameter": _RequiredParameter,

@@ -23,7 +23,7 @@ KINDS = (
      r"fake_quant|obs_", "quantization: keep weights in float16 or bfloat16"),
     (r"^(cudnn|miopen|mkldnn)_", "function of one library alone: call the plain one, such as "
      "torch.nn.functional.conv2d"),
-    (r"^(bits|u?int)\d|^float4|^bit$", "type of so few bits: torch.int8 and torch.uint8 are the smallest"),
+    (r"^bits\d|^float4|^bit$", "type of so few bits: torch.int8 and torch.uint8 are the smallest"),
     (r"^batch_norm_(backward|elemt|gather|stats|update)", "batch norm over several processes"),
     (r"Type$|^Script|^(Graph|Block|Value|Node|Use|Code|Argument|AliasDb|FunctionSchema|Gradient)|"
      r"^(parse|import|merge|unify)_|State$|^Dispatch|Config$|Logger", "internals of TorchScript by "

@@ -39,6 +39,7 @@ def generate(name: str, source: str, namespace: dict[str, Any]) -> None:
     """Compiles source in a way that debuggers, tracebacks and `inspect` can show it."""
     filename = f"<toytorch {name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    namespace.setdefault("__name__", __name__)  # divisions by 0 are quiet in our modules alone
     exec(compile(source, filename, "exec"), namespace)  # the source is made from records only
 
 

@@ -144,8 +144,8 @@ def make_wrapper(
     meta: Any = base.of_kind("meta")  # which few programs need
 
     made = of_class(cls)
-    made._dtype = dtype or get_default_dtype()
-    made._array = meta.wrapped(tuple(size), made.dtype.numpy, strides, storage_offset or 0, device)
+    made._dtype = kind = dtype or get_default_dtype()  # `dtype` may be the class's own
+    made._array = meta.wrapped(tuple(size), kind.numpy, strides, storage_offset or 0, device)
     made._storage, made._grad_edge, made._requires_grad = None, None, False
     if requires_grad:
         made.requires_grad_()

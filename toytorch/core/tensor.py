@@ -399,7 +399,9 @@ class Tensor:
             )
         if not requires_grad and self._ignores_grad:
             return self  # its base still asks for gradients
-        self._requires_grad, self._ignores_grad = bool(requires_grad), False
+        self._requires_grad = bool(requires_grad)
+        if self._ignores_grad:  # else nothing is written to what `vars` shows
+            self._ignores_grad = False
         for ref in self._views or ():
             view = ref()
             if view is not None and view._ignores_grad and not requires_grad:

@@ -12,11 +12,58 @@ if TYPE_CHECKING:
     from toytorch.facts.hints import Scalar
 
 __all__ = [
-    "bfloat16", "cdouble", "cfloat", "chalf", "complex32", "complex64", "complex128", "double",
-    "dtype", "finfo", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
-    "float8_e8m0fnu", "float16", "float32", "float64", "get_default_dtype", "half", "iinfo", "int8",
-    "int16", "int32", "int64", "long", "promote_types", "qint8", "qint32", "quint2x4", "quint4x2",
-    "quint8", "set_default_dtype", "short", "uint8", "uint16", "uint32", "uint64",
+    "bfloat16",
+    "cdouble",
+    "cfloat",
+    "chalf",
+    "complex32",
+    "complex64",
+    "complex128",
+    "double",
+    "dtype",
+    "finfo",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float16",
+    "float32",
+    "float64",
+    "get_default_dtype",
+    "half",
+    "iinfo",
+    "int1",
+    "int2",
+    "int3",
+    "int4",
+    "int5",
+    "int6",
+    "int7",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "long",
+    "promote_types",
+    "qint8",
+    "qint32",
+    "quint2x4",
+    "quint4x2",
+    "quint8",
+    "set_default_dtype",
+    "short",
+    "uint1",
+    "uint2",
+    "uint3",
+    "uint4",
+    "uint5",
+    "uint6",
+    "uint7",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
 ]  # fmt: skip
 
 
@@ -64,7 +111,7 @@ class dtype:
     @property
     def is_signed(self) -> builtins.bool:
         """Whether there are numbers below 0; RuntimeError for quantized types."""
-        if self in NAMES_ONLY and not self.is_complex:
+        if self in QUANTIZED:
             raise RuntimeError("isSignedType not supported for quantized types")
         return self.kind in "ifc" and self.name != "float8_e8m0fnu"
 
@@ -139,8 +186,15 @@ qint8 = dtype("qint8", "i", 1, "QInt8", storage_only=True)
 qint32 = dtype("qint32", "i", 4, "QInt32", storage_only=True)
 quint4x2 = dtype("quint4x2", "u", 1, "QUInt4x2", storage_only=True)
 quint2x4 = dtype("quint2x4", "u", 1, "QUInt2x4", storage_only=True)
+_few_int = int1, int2, int3, int4, int5, int6, int7 = [
+    dtype(f"int{n}", "i", 1, f"Int{n}", storage_only=True) for n in range(1, 8)
+]
+_few_uint = uint1, uint2, uint3, uint4, uint5, uint6, uint7 = [
+    dtype(f"uint{n}", "u", 1, f"UInt{n}", storage_only=True) for n in range(1, 8)
+]
 STORED = (*ALL, *WIDE_UNSIGNED, *FLOAT8)  # the types of files and of names such as "HalfTensor"
-NAMES_ONLY = (complex32, quint8, qint8, qint32, quint4x2, quint2x4)
+QUANTIZED = (quint8, qint8, qint32, quint4x2, quint2x4)
+NAMES_ONLY = (complex32, *QUANTIZED, *_few_int, *_few_uint)
 
 REAL = {complex64: float32, complex128: float64, complex32: float16}
 COMPLEX = {float32: complex64, float64: complex128}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 import sys
 from collections.abc import Iterator
@@ -29,12 +30,8 @@ from toytorch.nn.parameter import Parameter
 
 DTYPES = {d.name: d for d in vars(dtypes).values() if isinstance(d, dtypes.dtype)}
 ERRORS = {
-    e.__name__: e
-    for e in (
-        RuntimeError, ValueError, AssertionError, NotImplementedError, IndexError, KeyError,
-        TypeError, Exception,
-    )
-}  # fmt: skip
+    n: e for n, e in vars(builtins).items() if isinstance(e, type) and issubclass(e, Exception)
+}
 DEPTH = 100  # of modules and values inside each other
 
 # -- tensors ---------------------------------------------------------------------------------------

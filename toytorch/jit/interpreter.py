@@ -208,7 +208,8 @@ LANGUAGE: dict[str, Callable[..., Sequence[Any]]] = {
     ),
     "prim::DictConstruct": lambda node, *args: (dict(zip(args[::2], args[1::2])),),
     "prim::ListUnpack": _list_unpack,
-    "prim::TupleUnpack": lambda node, values: list(values),
+    # A class made of tuples may refuse to tell a length, for which `list` would ask it.
+    "prim::TupleUnpack": lambda node, values: list(iter(values)),
     "prim::GetAttr": lambda node, owner: (getattr(owner, node.attributes["name"]),),
     "prim::SetAttr": _set_attribute,
     "prim::RaiseException": _raise,

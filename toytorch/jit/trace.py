@@ -134,14 +134,13 @@ def trace_module(
     refuse_backward_hooks(mod)
     methods: dict[str, Any] = {}
     for name, args in inputs.items():
-        args = args if isinstance(args, tuple) else (args,)
+        args = as_args(args)
         run = mod if name == "forward" else getattr(mod, name)
         methods[name] = traced_function(run, args, name, mod, strict)
         methods[name].executor.passes = passes
         if check_trace:
             others = (more[name] for more in check_inputs or () if name in more)
-            tuples = (x if isinstance(x, tuple) else (x,) for x in others)
-            verify(methods[name], run, args, check_tolerance, tuples)
+            verify(methods[name], run, args, check_tolerance, map(as_args, others))
     return TracedModule(mod, methods)
 
 

@@ -68,6 +68,8 @@ class Simple(Type):
     def contains(self, other: Type) -> bool:
         if self.name == "Scalar":
             return all(m in (INT, FLOAT, BOOL, COMPLEX, NUMBER) for m in members(other))
+        if self.name == "int" and other in (DTYPE, LAYOUT):
+            return True  # which are numbers in PyTorch's scripts
         return self == other or self.name == "Any"
 
 

@@ -152,18 +152,17 @@ def public(
     """
 
     def register(function: F) -> F:
-        asked = not tensor_first or bool(method)  # by callers, not by `of_tensor` alone
         name = names[0] if names else function.__name__
         if doc is not None:
             function.__name__ = function.__qualname__ = name.rpartition(".")[2]
             function.__doc__ = doc
         described = composed(**facts)(function)
         kinds = {"dtype"} if name.startswith("masked.") else TAKES if tensor_first else NO_TENSORS
-        call = Call(described, name.replace(".", "_"), kinds, words, numbers, numpy, asked)
+        call = Call(described, name.replace(".", "_"), kinds, words, numbers, numpy, True)
         for known in names:
             PUBLIC[known] = call.of_tensor(known).made() if tensor_first else call.made()
         if one_by_one:
-            call = Call(described, name, kinds, words, numbers, numpy, asked, one_by_one)
+            call = Call(described, name, kinds, words, numbers, numpy, True, one_by_one)
         if method:
             setattr(Tensor, method if isinstance(method, str) else function.__name__, call.made())
         return function

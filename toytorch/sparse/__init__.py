@@ -25,7 +25,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.device import layout_name, sparse_coo, sparse_csc, sparse_csr, strided
 from toytorch.facts.hints import DType
 from toytorch.facts.size import wrap_dim
-from toytorch.ops.creation import create, from_data
+from toytorch.ops.creation import create, from_data, ranges
 from toytorch.ops.linalg import matmul
 from toytorch.ops.shaping import rearrange as shape_ops
 from toytorch.ops.sparse import products
@@ -49,13 +49,44 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
            size=(2, 2), nnz=1, layout=torch.sparse_coo)
     """
     if reduce is not None:
-        raise NotImplementedError(unsupported("_sparse_mm_reduce_impl", "SparseCPU"))
+        return _reduced(mat1, mat2, reduce)
+    if mat2.ndim != 2 and mat1.layout not in (strided, sparse_coo):
+        raise RuntimeError(f"mat2 must be a matrix, got {mat2.ndim}-D tensor")
     if mat1.layout is not strided and mat2.layout is not strided:
         return products.sparse_sparse.function(mat1, mat2)
     if mat2.layout is not strided:  # the sparse operand goes first
         return mm(mat2.t(), mat1.t()).transpose(0, 1)
     zero = create.zeros(mat1.shape[0], mat2.shape[-1], dtype=mat1.dtype, device=mat1.device)
     return addmm(zero, mat1, mat2, beta=0)
+
+
+def _reduced(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
+    """A product whose terms are not added up in each row but reduced; rows without entries are 0."""
+    name = layout_name(mat1.layout)
+    if mat1.layout in (strided, sparse_coo):
+        place = "CPU" if mat1.layout is strided else "SparseCPU"
+        raise NotImplementedError(unsupported("_sparse_mm_reduce_impl", place))
+    if mat1.layout is not sparse_csr:
+        raise RuntimeError(f"sparse_mm_reduce: expect self to be SparseCsr, got {name}")
+    if mat2.ndim != 2 or mat2.shape[0] != mat1.shape[1]:
+        raise RuntimeError(
+            f"Expected a tensor of dimension 2 and tensor.size[0] == {mat1.shape[1]} but got: "
+            f"dimension {mat2.ndim} and tensor.size[0] = {mat2.shape[0]}"
+        )
+    if mat2.dtype is not mat1.dtype:
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'other' to have scalar type {mat1.dtype.legacy}; but got "
+            f"torch.{mat2.dtype.legacy}Tensor instead (while checking arguments for sparse_mm_reduce)"
+        )
+    if reduce == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
+    reduce = f"a{reduce}" if reduce[:1] == "m" and len(reduce) == 3 else reduce  # of extremes
+    counts = mat1.crow_indices().diff()
+    rows = ranges.arange(mat1.shape[0], device=mat1.device).repeat_interleave(counts)
+    terms = mat1.values().unsqueeze(-1) * mat2[mat1.col_indices()]
+    zero = create.zeros(mat1.shape[0], mat2.shape[-1], dtype=terms.dtype, device=mat1.device)
+    index = rows.unsqueeze(-1).expand(terms.shape)
+    return zero.scatter_reduce(0, index, terms, reduce, include_self=False)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: int = 1) -> Tensor:

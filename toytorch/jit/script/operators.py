@@ -108,6 +108,7 @@ class Operators(Expressions):
     def listed(self, value: Value, at: At, wanted: Type | None = None) -> Value:
         """A tuple of one type as a list, where that is wanted; any other value as it is."""
         kinds = set(value.type.elements) if isinstance(value.type, types.Tuple) else set()
+        wanted = wanted.element if isinstance(wanted, types.Optional) else wanted
         if len(kinds) != 1 or (wanted is not None and wanted != types.List(kinds.pop())):
             return value
         return self.list_of([self.as_value(e, at) for e in self.elements(value, at)], at)

@@ -156,6 +156,14 @@ class Module(Stateful):
             if isinstance(value, FunctionType) and is_op(value):
                 setattr(cls, name, staticmethod(value))
 
+    def _replicate_for_data_parallel(self) -> Any:
+        """A module with the same attributes that may be given other tensors; it has no parameters."""
+        replica: Any = self.__new__(type(self))
+        replica.__dict__.update(self.__dict__)
+        tables = {"_buffers": dict(self._buffers), "_modules": dict(self._modules)}
+        replica.__dict__.update(tables, _parameters={}, _is_replica=True)
+        return replica
+
     def __init__(self, *args: object, **kwargs: object) -> None:
         if kwargs and not self.call_super_init:
             raise TypeError(

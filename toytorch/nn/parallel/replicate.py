@@ -34,10 +34,7 @@ def _copied(module: Module, table: dict[int, Any], seen: dict[int, Module]) -> M
     """A module of the same class over other tensors; modules that occur twice are one again."""
     if id(module) in seen:
         return seen[id(module)]
-    copy = module.__new__(type(module))
-    copy.__dict__.update(module.__dict__)
-    seen[id(module)] = copy
-    copy.__dict__["_is_replica"] = True
+    copy = seen[id(module)] = module._replicate_for_data_parallel()
     # Copies of parameters are results of an op, so no parameters: the copy has them as attributes.
     copy.__dict__["_parameters"] = {
         name: None if p is None else table[id(p)] for name, p in module._parameters.items()

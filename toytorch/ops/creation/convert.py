@@ -37,7 +37,7 @@ from toytorch.facts.hints import (
 )
 from toytorch.facts.node import Detached
 from toytorch.facts.schema import wrong_argument
-from toytorch.facts.size import Size, infer_size
+from toytorch.facts.size import infer_size
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data, memory
 from toytorch.ops.define import creating, define, public, relaying, takes_words
@@ -445,22 +445,26 @@ def new_tensor(
     return from_data.of_data(data, dtype or self.dtype, given(device, self.device), requires_grad)
 
 
-def new(self: Tensor, *args: object, device: Device = None, size: Shape | None = None) -> Tensor:
+def new(
+    self: Tensor,
+    *args: object,
+    device: Device = None,
+    size: Shape | None = None,
+    indices: Tensor | None = None,
+    values: Tensor | None = None,
+) -> Tensor:
     """`Tensor(…)` with the type and place of this tensor: older than `new_empty` and `new_tensor`.
 
     >>> torch.tensor([1, 2]).new([3])
     tensor([3])
     """
+    if self.is_sparse:
+        from toytorch.ops.sparse.create import new_sparse  # which is built on this file
+
+        held = [t for t in (indices, values) if t is not None]
+        return new_sparse(self, [*args[:2], *held, *args[2:]], given(device, self.device), size)
     if size is not None:
         args = tuple(size)
-    sizes: list[int] = [n for n in args if isinstance(n, int)]
-    if self.is_sparse and len(args) == 1 and isinstance(args[0], Size):
-        sizes, args = list(args[0]), args[0]
-    if self.is_sparse and len(sizes) == len(args):
-        return create.without_entries("empty", sizes or [0], self.dtype, given(device, self.device))
-    if self.is_sparse and len(args) == 1 and not isinstance(args[0], Size):
-        kind = type(args[0]).__name__
-        raise TypeError(f"new() received an invalid combination of arguments - got ({kind})")
     from toytorch.core.older_constructor import make_legacy  # seldom asked for
 
     made = make_legacy(Tensor, *args, type=self.dtype)

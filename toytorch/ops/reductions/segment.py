@@ -13,6 +13,7 @@ from toytorch.ops.define import public, watched
 
 START = {"sum": 0.0, "mean": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}
 SCATTER = {"sum": "sum", "mean": "sum", "max": "amax", "min": "amin", "prod": "prod"}
+NAMES = {**{v: k for k, v in SCATTER.items()}, **{k: k for k in SCATTER}}  # both names of extremes
 
 
 @public("segment_reduce", "_segment_reduce")
@@ -33,8 +34,11 @@ def segment_reduce(
     >>> segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
     tensor([3., 3.])
     """
+    said, reduce = reduce, NAMES.get(reduce, reduce)
     if reduce not in START:
-        raise RuntimeError("unsupported reduction given! " + reduce)
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {said}"
+        )
     if lengths is not None:
         offsets = None
     elif offsets is None:

@@ -163,3 +163,30 @@ def check_indices(indices: Array, sizes: Sizes, is_coalesced: bool) -> None:
         raise RuntimeError(
             "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
         )
+
+
+NO_FORM = """new() received an invalid combination of arguments - got ({}), but expected one of:
+ * (*, torch.device device = None)
+ * (Tensor indices, Tensor values, *, torch.device device = None)
+ * (Tensor indices, Tensor values, tuple of ints size, *, torch.device device = None)
+ * (tuple of ints size, *, torch.device device = None)
+"""
+
+
+def new_sparse(self: Tensor, args: list[Any], device: Device, size: Any) -> Tensor:
+    """What `new` makes of a sparse tensor: one of indices, values and a size, or one without entries."""
+    if len(args) > 1 and isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
+        if args[3:]:
+            raise TypeError(f"new() takes 3 positional arguments but {len(args)} were given")
+        return sparse_coo_tensor(args[0], args[1], [*args[2:], size][0], device=device)
+    sizes = size or (args[0] if args and isinstance(args[0], (tuple, list)) else args or [0])
+    if not all(isinstance(n, int) for n in sizes):
+        from toytorch.core.older_constructor import told_kind  # seldom asked for
+
+        raise TypeError(NO_FORM.format(", ".join(map(told_kind, args))))
+    if isinstance(sizes, list) and args[:1] == [sizes]:
+        raise TypeError(
+            "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() "
+            "or construct a strided tensor and convert it to sparse via to_sparse."
+        )
+    return create.without_entries("empty", list(sizes), self.dtype, device)
