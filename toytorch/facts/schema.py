@@ -16,15 +16,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
-class Required:
-    """Stands for an argument that was not given and has no default."""
+class Missing:
+    """Stands for an argument that was not given."""
+
+    def __init__(self, shown: str) -> None:
+        self.shown = shown
 
     def __repr__(self) -> str:
-        return "<required>"
+        return self.shown
 
 
-REQUIRED = Required()
-NOT_GIVEN: Any = REQUIRED  # as a default: of an argument that may be left out, and may not be None
+REQUIRED = Missing("<required>")
+NOT_GIVEN: Any = Missing(
+    "<not given>"
+)  # as a default: of an argument that may be left out, and may not be None
 # NumPy's words for PyTorch's, which its functions and methods take as well.
 NUMPY_WORDS = {
     "dim": ("axis",),
