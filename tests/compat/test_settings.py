@@ -201,7 +201,7 @@ def test_a_forked_process_writes_into_shared_memory() -> None:
         "package",
         "quantize_per_tensor",
         "cudnn_convolution",
-        "int4",
+        "bits8",
     ],
 )
 def test_what_is_lacking_is_named(name: str) -> None:

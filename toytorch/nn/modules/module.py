@@ -17,6 +17,7 @@ from toytorch.facts.device import memory_format as memory_format_class
 from toytorch.facts.dtype import dtype as dtype_class
 from toytorch.facts.hints import Args, Device, Fn, Kwargs
 from toytorch.facts.node import RemovableHandle
+from toytorch.facts.package import is_ours
 from toytorch.nn.modules.hooks import (
     EVERYWHERE,
     add,
@@ -58,7 +59,8 @@ FORMS = (
 
 def is_op(function: Fn) -> bool:
     """Whether it is an operator: PyTorch's are written in C, and make no methods of a class."""
-    return function.__code__.co_filename.startswith("<toytorch")  # where generated code lies
+    generated = function.__code__.co_filename.startswith("<toytorch")
+    return generated and is_ours(function.__module__)
 
 
 class Kinds:
