@@ -65,7 +65,7 @@ class Silent(tuple[int, int]):
     """A tuple that tells no length."""
 
     def __len__(self) -> int:
-        raise NotImplementedError
+        raise NotImplementedError  # what the test is about: e3nn's tuples refuse it so
 
 
 def test_a_tuple_without_a_length() -> None:

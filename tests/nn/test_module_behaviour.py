@@ -259,7 +259,7 @@ def _operators_of_a_class(m: Any) -> Any:
         def twice(self) -> Any:
             return self.new(2) * 2
 
-    class Wrapping(m.nn.Module):  # type: ignore[misc, name-defined]  # as above
+    class Wrapping(m.nn.Module):  # type: ignore[misc, name-defined]  # PyTorch's base or ours
         @functools.wraps(m.relu)
         def forward(self, *args: Any) -> Any:
             return len(args)

@@ -26,7 +26,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import called
 from toytorch.facts.device import device, layout
-from toytorch.facts.dtype import dtype
+from toytorch.facts.dtype import dtype, no_kernel
 from toytorch.facts.hints import Device
 from toytorch.ops.creation.from_data import tensor
 from toytorch.ops.elementwise.complex_numbers import view_as_real
@@ -172,7 +172,7 @@ def _convert_indices_from_coo_to_csr(
     """Where each of `size` rows starts among entries in the order of their rows, and the last ends."""
     if input.is_floating_point() or input.is_complex():
         name = "convert_indices_from_coo_to_csr_cpu"
-        raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.legacy}'")
+        raise no_kernel(name, input.dtype.numpy)  # as PyTorch, which has one for whole numbers only
     if input.ndim > 1:
         raise RuntimeError(
             f"Input is supposed to be a vector, but got {input.ndim} dimensional tensor."

@@ -65,6 +65,7 @@ def _reduced(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     name = layout_name(mat1.layout)
     if mat1.layout in (strided, sparse_coo):
         place = "CPU" if mat1.layout is strided else "SparseCPU"
+        # PyTorch's error: it reduces compressed rows alone.
         raise NotImplementedError(unsupported("_sparse_mm_reduce_impl", place))
     if mat1.layout is not sparse_csr:
         raise RuntimeError(f"sparse_mm_reduce: expect self to be SparseCsr, got {name}")
