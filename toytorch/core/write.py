@@ -424,11 +424,29 @@ def take(target: Tensor, array: Any) -> None:
     target._array[...] = array
 
 
-def move(storage: Storage, flat: Any, but: Tensor, names: int = 1) -> None:
-    """Gives a storage other memory, and with it all tensors that show some of it, but one."""
+def references(held: Any, calls: int) -> int:
+    """What getrefcount says of an argument that is handed on for some calls."""
+    return references(held, calls - 1) if calls else sys.getrefcount(held)
+
+
+def references_alone(calls: int) -> int:
+    """The same of what one other thing holds and one local name (Python 3.14 counts fewer)."""
+    holder = [object()]
+    held = holder[0]
+    return references(held, calls)
+
+
+ALONE = tuple(references_alone(calls) for calls in range(2))
+
+
+def move(storage: Storage, flat: Any, but: Tensor, calls: int = 0) -> None:
+    """Gives a storage other memory, and with it all tensors that show some of it, but one.
+
+    calls  how many lie between this one and that whose local name holds the storage
+    """
     # Views are known to their base only, and what `detach` gives to nobody: they are looked for
-    # where more holds the storage than the tensor, the callers' names, ours and the question.
-    seen = sys.getrefcount(storage) > 3 + names
+    # where more holds the storage than the tensor, the callers' names and ours.
+    seen = sys.getrefcount(storage) > ALONE[calls]
     storages = [storage, *(storage.others() if seen or hasattr(storage, "origin") else ())]
     held = [t for s in storages for t in gc.get_referrers(s)] if seen or storages[1:] else ()
     tensors = [t for t in held if isinstance(t, Tensor) and t is not but]

@@ -147,7 +147,7 @@ def reaching(
     settled(grown)
     grown[: flat.size] = flat
     if grown.__class__ is np.ndarray:
-        write.move(storage, grown, but=self, names=2)
+        write.move(storage, grown, but=self, calls=1)
     else:
         storage.memory = grown
     return grown
