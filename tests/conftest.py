@@ -83,6 +83,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(mark, append=False)
 
 
+WALKED_OFTEN = 100_000  # objects that are left alone from then on
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_collection() -> Iterator[None]:
     """The collector leaves alone what collecting makes, here and ever after.
@@ -96,6 +99,18 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """The same of what a file's tests have made and what lives on: imported packages, compiled code.
+
+    Tests ask for collections and for who refers to a tensor. Both walk all objects.
+    """
+    other = nextitem is not None and nextitem.path != item.path
+    if other and len(gc.get_objects()) > WALKED_OFTEN:
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_report_header() -> str:
