@@ -18,7 +18,7 @@ from toytorch.loops import Program, compile_program, run, set_thread_count
 from toytorch.loops.runtime import cache
 from toytorch.loops.runtime import threads as parallel
 from toytorch.loops.runtime.entry_point import CONTEXT
-from toytorch.loops.runtime.jit import context, works
+from toytorch.loops.runtime.jit import LLVM, context, works
 from toytorch.loops.runtime.thread_pool import QUEUE
 
 pytestmark = pytest.mark.skipif(not works(), reason="kernels need llvmlite")
@@ -236,3 +236,12 @@ def test_workers_do_not_wait_for_the_interpreter() -> None:
         [sys.executable, "-c", COUNTED], cwd=root, capture_output=True, text=True, timeout=120
     )
     assert ended.stdout == "done\n", ended.stderr
+
+
+def test_an_llvm_older_than_ours_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy does the work then: LLVM 15 ends the process at some kernels."""
+    old = tuple(part - 1 for part in LLVM)
+    monkeypatch.setattr("llvmlite.binding.llvm_version_info", old)
+    assert not works.__wrapped__()
+    monkeypatch.setattr("llvmlite.binding.llvm_version_info", (*LLVM, 1, 8))
+    assert works.__wrapped__()

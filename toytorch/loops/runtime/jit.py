@@ -43,6 +43,7 @@ WORK = 1 << 19  # additions on one thread, some 5 µs; more is worth sharing
 TRAFFIC = 2  # additions that reading or writing an element costs
 TRIAL = 64  # small calls before LLVM is loaded for them
 METH_FASTCALL = 0x80
+LLVM = (20,)  # the first that all suites were run with, that of llvmlite 0.45
 NAME = "kernel"  # of every kernel in its own module: equal texts are equal files
 MACHINE = {"opt": 3, "reloc": "pic", "codemodel": "jitdefault"}  # options of LLVM's
 _lock = threading.RLock()
@@ -54,12 +55,18 @@ _by_hand: dict[str, dict[str, int]] = {}  # addresses of code that is written by
 
 @once
 def works() -> bool:
-    """Whether kernels can run here: llvmlite is there, and arrays keep things where we look."""
+    """Whether kernels can run here: llvmlite is there, and arrays keep things where we look.
+
+    Another package's demands may bring an older llvmlite than ours. LLVM 15 ends the process at
+    some of our kernels.
+    """
     if os.environ.get("TOYTORCH_NATIVE") == "0" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     try:
-        import llvmlite.binding  # noqa: F401  # only whether it is there
+        from llvmlite.binding import llvm_version_info
     except ImportError:
+        return False
+    if llvm_version_info < LLVM:
         return False
     probe = np.zeros((2, 3), "float32")
 
