@@ -13,6 +13,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.facts.device import device, layout, memory_format
 from toytorch.facts.dtype import dtype
+from toytorch.facts.dtype import too_large as beyond_64_bits
 from toytorch.facts.hints import Args
 from toytorch.facts.schema import REQUIRED, Argument, wrong_argument
 
@@ -292,9 +293,7 @@ def too_large(kind: str, value: object) -> Exception | None:
         return None
     if "int" in kind:
         return ValueError("Overflow when unpacking long long")
-    return OverflowError(
-        "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
-    )
+    return beyond_64_bits(value)
 
 
 def plain_number(value: Any) -> Any:

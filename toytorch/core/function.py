@@ -195,9 +195,12 @@ def inplace_source(op: Op, name: str, by_older: Fn) -> tuple[str, dict[str, Any]
             star = True
         names[f"default_{a.name}"] = a.default
         params.append(f"{a.name}=default_{a.name}" if passed else f"{a.name}=REQUIRED")
-        if not passed:
-            params.append("/")  # callers say `input`
         passed.append(a.name)
+        if a.name in op.spelled:  # callers have another word
+            params.remove("/")
+            params.append("/")
+        elif len(passed) == 1:
+            params.append("/")  # callers say `input`
     values = f"({', '.join(passed)},)"
     checks = "".join(
         f" or {a.name} is REQUIRED" for a in op.schema.args[1:] if a.default is REQUIRED

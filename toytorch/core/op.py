@@ -44,7 +44,7 @@ from toytorch.core.node_class import held_apply, make_node_class
 from toytorch.facts import state
 from toytorch.facts.hints import ArrayModule, Fn
 from toytorch.facts.node import BUILT_IN, Node, underived_class
-from toytorch.facts.schema import Schema, parse
+from toytorch.facts.schema import NUMPY_WORDS, Schema, parse
 from toytorch.loops.formula import Formula
 
 registry: dict[str, Op] = {}
@@ -187,8 +187,9 @@ class Op(Facts):
     writes      how often PyTorch, which composes the op, writes to what it returns: a function of the
                 arguments, from which the count of writes begins
     elsewhere   an argument that only a form for other devices has, of which the CPU has no kernel
-    words       {name: argument}: further names by which callers may give an argument; where "self" is
-                one, a number in the first place goes by it, and not by `input`
+    words       {name: argument}: further names by which callers may give an argument, of a pointwise op
+                the only one; where "self" is one, a number in the first place goes by it, and not
+                by `input`
 
     What others know of an op:
 
@@ -247,6 +248,10 @@ class Op(Facts):
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})
         self.spelled = {name: word for word, name in (words or {}).items() if name != "self"}
+        if kind == "pointwise":  # whose operands have no names but PyTorch's
+            for name in self.spelled:
+                own = NUMPY_WORDS.get(name, ())
+                self.words = {w: i for w, i in self.words.items() if w != name and w not in own}
         self.number_is_self = "self" in self.words
         self.name = self.schema.name
         if self.name in registry:
