@@ -15,7 +15,7 @@ from toytorch.facts.device import device, layout, memory_format
 from toytorch.facts.dtype import dtype
 from toytorch.facts.dtype import too_large as beyond_64_bits
 from toytorch.facts.hints import Args
-from toytorch.facts.schema import REQUIRED, Argument, wrong_argument
+from toytorch.facts.schema import NOT_GIVEN, REQUIRED, Argument, wrong_argument
 
 NUMBERS = (bool, int, float, complex)
 
@@ -227,6 +227,15 @@ def holds_names(value: object) -> bool:
     )
 
 
+def alone(op: Op, keepdim: bool) -> None:
+    """Refuses to keep dimensions where none was given, in an op with `Op.alone`."""
+    if keepdim is not False:
+        raise TypeError(
+            f"{op.name}() received an invalid combination of arguments - got (Tensor, "
+            f"keepdim={type(keepdim).__name__})"
+        )
+
+
 def as_typed(op: Op, i: int, value: Any) -> Any:
     """An argument that is an int, a truth or a text; what is none is refused."""
     a = op.schema.args[i]
@@ -252,6 +261,8 @@ def option(op: Op, i: int, value: Any) -> Any:
     """An argument that is no tensor, as the op's kernel takes it; what the schema does not is refused."""
     a = op.schema.args[i]
     kind = a.type.rstrip("?")
+    if value is None and i == 1 and op.alone == "no None":
+        raise refused(op, i, value)
     if is_dim(a):
         return as_dim(op, i, value)
     if value is None and a.is_optional:
@@ -353,7 +364,8 @@ def bound(
         a = op.schema.args[i]
         if not i and op.number_is_self and (word == "self") != isinstance(value, NUMBERS):
             i = -1  # a number is `self`, and no `input`
-        if i < 0 or not (given[i] is a.default or (a.is_variadic and given[i] == ())):
+        left = i >= 0 and (given[i] is a.default or given[i] is NOT_GIVEN)
+        if i < 0 or not (left or (a.is_variadic and given[i] == ())):
             name = op.name.split(".")[0] + "_" * in_place
             if word == op.elsewhere and not in_place and takes("dtype", word, value):
                 raise NotImplementedError(unsupported(f"{op.name}.dtype", "CPU"))
@@ -363,6 +375,8 @@ def bound(
         given[i] = spread((value,)) if a.is_variadic else value
         if not a.is_tensor and not a.is_variadic:
             given[i] = option(op, i, value)
+    if op.alone and given[1] is NOT_GIVEN:
+        given[1] = alone(op, given[2]) if op.schema.args[2:] else None
     lacking = [i for i, value in enumerate(given) if value is REQUIRED]
     if lacking:
         raise TypeError(missing(op, lacking))
@@ -373,7 +387,7 @@ def given(op: Op, args: Args) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What a caller may have written for arguments in the order of a signature: no defaults."""
     first, more = list[Any](), dict[str, Any]()
     for i, (argument, value) in enumerate(zip(op.schema.args, args)):
-        if value is argument.default:
+        if value is argument.default and not (i == 1 and op.alone and True in args[2:3]):
             continue
         if argument.keyword_only or len(first) < i:
             more[called(op, i)] = value

@@ -262,7 +262,9 @@ def write(op: Op, operator: bool = False) -> str | None:
     return BINARY.format(
         **common,
         name=name,
-        params="input, other" if operator else f"input=REQUIRED{only * (not both)}, other=REQUIRED{both}, **more",
+        params="input, other"
+        if operator
+        else f"input=REQUIRED{only * (not both)}, other=REQUIRED{both}, **more",
         more="" if operator else (MORE_WITH_ALPHA if common["alpha"] else MORE).format(name=name),
         by_size=by_size if common["kernel"] == "by_size" else "",
         whole=whole,
@@ -303,6 +305,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "sequence": sequence, "Storage": Storage, "from_numpy": types.FROM_NUMPY,
         **{f"{trait}_of": found for trait, found in record.TRAITS.items()},
         "spread": arguments.spread, "bound": arguments.bound, "missing": arguments.missing,
+        "alone": arguments.alone, "option": arguments.option,
         "as_dim": arguments.as_dim, "number": arguments.number, "as_ints": arguments.as_ints,
         "memory_format": memory_format, "as_typed": arguments.as_typed,
         "whole": fast_whole.unary if len(op.tensor_at) == 1 else fast_whole.binary,

@@ -97,6 +97,7 @@ class Facts:
     fused: str = ""
     data_dependent: bool = False
     identity: dict[str, float] = field(default_factory=dict)
+    alone: str = ""
     own_inverse: bool = False
     absorbs: bool = False
     layer: bool = False
@@ -152,10 +153,9 @@ class Op(Facts):
                 but the dimension; "views": as True, of views of the arguments; "partly": it may be
                 an argument, but not lie over part of one; "never": it gets a copy; or a function
                 that gives the operands as those of a pointwise op, which the result is made by)
-    out_type    where out= must have the result's own type, or "given" gives it, or its `checks` say
-                so of out= too ("alike"): how the refusal is
-                worded, a key of
-                `core.write.OUT_TYPES`; otherwise the result is cast
+    out_type    where out= must have the result's own type, or "given" gives it ("fractions": where it is
+                of fractions, as the operand is), or its `checks` say so of out= too ("alike"): how the
+                refusal is worded, a key of `core.write.OUT_TYPES`; otherwise the result is cast
                 ("joined": cast, and refused as `cat` refuses; "found beside numbers": "found" where all
                 other operands are numbers)
     out_needs   an argument without which there is no out=: a dimension, or one that must be a
@@ -209,6 +209,8 @@ class Op(Facts):
     data_dependent  whether the results' shapes depend on elements
     identity    {operand: number}: where that operand is the number, the result is the other one, to
                 the last bit (the sign of a zero counts)
+    alone       whether PyTorch's overload of all dimensions is one of its own, so that keepdim= needs a
+                dimension: "given", which may be None, or "no None"
     own_inverse whether doing it twice gives the operand back
     absorbs     whether doing it to its own result, with other arguments, is the same as doing it
                 once with the last
