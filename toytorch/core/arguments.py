@@ -227,13 +227,14 @@ def holds_names(value: object) -> bool:
     )
 
 
-def alone(op: Op, keepdim: bool) -> None:
-    """Refuses to keep dimensions where none was given, in an op with `Op.alone`."""
-    if keepdim is not False:
-        raise TypeError(
-            f"{op.name}() received an invalid combination of arguments - got (Tensor, "
-            f"keepdim={type(keepdim).__name__})"
-        )
+def alone(op: Op, keepdim: bool) -> Any:
+    """The dimension of an op with `Op.alone` where none was given: None, unless it is to be kept."""
+    if keepdim is False:
+        return None
+    raise TypeError(
+        f"{op.name}() received an invalid combination of arguments - got (Tensor, "
+        f"keepdim={type(keepdim).__name__})"
+    )
 
 
 def as_typed(op: Op, i: int, value: Any) -> Any:
@@ -284,6 +285,8 @@ def refused(op: Op, i: int, value: object) -> Exception:
     kind = op.schema.args[i].type.rstrip("?")
     if called(op, i) == "reduction":  # a word of Python's functions, which PyTorch reads before it
         return ValueError(f"{value} is not a valid value for reduction")
+    if called(op, i) == "start" and isinstance(value, Tensor) and not op.schema.args[i].is_optional:
+        return RuntimeError("start must be an 0-dim integral Tensor.")  # of an overload for tensors
     return wrong_argument(op.name.split(".")[0], called(op, i), i + 1, SAID.get(kind, kind), value)
 
 

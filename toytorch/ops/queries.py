@@ -84,11 +84,11 @@ def result_type(*operands: Any, **named: Any) -> types.dtype:
             given, named = values, {}
             break
     if named or len(given) != 2:
-        kinds = ", ".join(
+        got = ", ".join(
             [type(v).__name__ for v in given] + [f"{k}={v!r}" for k, v in named.items()]
         )
         raise TypeError(
-            f"result_type() received an invalid combination of arguments - got ({kinds}), but "
+            f"result_type() received an invalid combination of arguments - got ({got}), but "
             "expected one of:\n * (Tensor tensor, Tensor other)\n * (Number scalar, Tensor tensor)\n"
             " * (Tensor tensor, Number other)\n * (Number scalar1, Number scalar2)\n"
         )
