@@ -30,7 +30,6 @@ def test_saved_results_keep_their_batch(name: str) -> None:
         assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 def test_a_hessian_of_a_captured_network() -> None:
     """Forward over reverse, where a weight is shown with a dimension of size 1."""
     found = []

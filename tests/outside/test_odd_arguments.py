@@ -113,10 +113,57 @@ def test_types_that_are_refused(part: int) -> None:
             .isnan()
             .tolist()
         ),
+        lambda m: m.pow(m.ones(2), other=2),
+        lambda m: m.ones(2).pow_(other=2),
+        lambda m: m.pow(m.ones(2), x2=m.ones(2)),
+        lambda m: m.pow(m.ones(2), exponent=2).tolist(),
+        lambda m: m.ones(2).masked_fill(m.ones(2) > 0, 2**70),
+        lambda m: m.ones(2).scatter(0, m.tensor([0]), -(2**70)),
+        lambda m: m.full_like(m.ones(2), 2**70),
+        lambda m: m.where(m.ones(2) > 2, m.ones(2), 2**64),
+        lambda m: m.index_put(m.tensor(1.0), [m.tensor(True)], m.tensor(1.0), True),
+        lambda m: m.tensor(1.0).index_put_([m.tensor(False)], m.tensor(1.0)),
+        lambda m: m.embedding_bag(m.tensor(1.0), m.tensor([0]), m.tensor([0])),
+        lambda m: m.squeeze(m.ones(1), None),
+        lambda m: m.narrow(m.ones(2), 0, m.tensor(1.0), 1),
+        lambda m: m.ones(2).narrow(0, start=m.tensor([1]), length=1),
+        lambda m: m.narrow(m.ones(2), 0, 1, m.tensor(1.0)),
+        lambda m: m.squeeze(m.ones(1), dim=None),
+        lambda m: m.linalg.pinv(m.eye(1).requires_grad_(), out=m.ones(1, 1).double()).tolist(),
+        lambda m: m.linalg.pinv(m.eye(1).requires_grad_(), 0.5, out=m.ones(1, 1).double()).tolist(),
+        lambda m: [
+            m.fft.ifft(m.ones(2).requires_grad_(), out=m.ones(2, dtype=m.complex64)).grad_fn.name()
+        ],
     ),
 )
 def test_calls_that_went_otherwise(what: What) -> None:
     same_or_refused(what)
+
+
+WAYS = (
+    "", "None", "None, True", "0", "0, True", "dim=None", "dim=0, keepdim=True", "axis=0",
+    "keepdim=True", "keepdims=True", "dim=None, keepdim=True", "axis=None, keepdims=True", "(0, 1)",
+    "0, dtype=m.float64", "keepdim=True, dtype=m.float64", "m.tensor(0)", "True",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "squeeze", "nansum", "all", "amax"])
+def test_dimensions_that_were_not_given(name: str) -> None:
+    """Some functions have an overload without a dimension, which does not take what comes after one."""
+    for text in WAYS:
+        for call in (f"x.{name}({text})", f"m.{name}(x, {text})")[: 1 + (name != "squeeze")]:
+            same_or_refused(
+                lambda m, call=call: eval(call, {"m": m, "x": m.ones(1, 2)}).shape.numel()
+            )
+
+
+@pytest.mark.parametrize("first", ["tensor", "input", "scalar", "scalar1", "scalar2", "x1"])
+@pytest.mark.parametrize("second", ["tensor", "other", "scalar", "scalar2", "x2", "tensor2"])
+def test_names_of_operands_of_result_type(first: str, second: str) -> None:
+    for one, two in itertools.product(("3", "2.5", "m.ones(2)", "m.tensor(1)"), repeat=2):
+        for given in (f"{one}, {second}={two}", f"{first}={one}, **{{{second!r}: {two}}}"):
+            text = f"str(m.result_type({given})).rpartition('.')[2]"
+            same_or_refused(lambda m, text=text: eval(text, {"m": m}))
 
 
 GIVEN = [

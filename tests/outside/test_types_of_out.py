@@ -118,10 +118,11 @@ def test_limits_and_places_of_other_types(name: str) -> None:
 
 ALONG = (
     "all any amax amin logcumsumexp cummax cummin mode median nanmedian nanmean var std sum prod max min"
-    " cumsum argmax sort softmax count_nonzero"
+    " cumsum argmax sort softmax count_nonzero mean"
 )  # the rest of a call: a dimension
 OPERANDS = (
-    ((2, 3), "float32"), ((2, 3), "int64"), ((2, 3), "uint8"), ((4, 1), "bfloat16"), ((2, 0), "float32"),
+    ((2, 3), "float32"), ((2, 3), "complex64"), ((2, 3), "int64"), ((2, 3), "uint8"),
+    ((4, 1), "bfloat16"), ((2, 0), "float32"),
 )  # fmt: skip
 
 

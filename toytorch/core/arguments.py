@@ -13,8 +13,9 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, as_dtype
 from toytorch.facts.device import device, layout, memory_format
 from toytorch.facts.dtype import dtype
+from toytorch.facts.dtype import too_large as beyond_64_bits
 from toytorch.facts.hints import Args
-from toytorch.facts.schema import REQUIRED, Argument, wrong_argument
+from toytorch.facts.schema import NOT_GIVEN, REQUIRED, Argument, wrong_argument
 
 NUMBERS = (bool, int, float, complex)
 
@@ -226,6 +227,16 @@ def holds_names(value: object) -> bool:
     )
 
 
+def alone(op: Op, keepdim: bool) -> Any:
+    """The dimension of an op with `Op.alone` where none was given: None, unless it is to be kept."""
+    if keepdim is False:
+        return None
+    raise TypeError(
+        f"{op.name}() received an invalid combination of arguments - got (Tensor, "
+        f"keepdim={type(keepdim).__name__})"
+    )
+
+
 def as_typed(op: Op, i: int, value: Any) -> Any:
     """An argument that is an int, a truth or a text; what is none is refused."""
     a = op.schema.args[i]
@@ -251,6 +262,8 @@ def option(op: Op, i: int, value: Any) -> Any:
     """An argument that is no tensor, as the op's kernel takes it; what the schema does not is refused."""
     a = op.schema.args[i]
     kind = a.type.rstrip("?")
+    if value is None and i == 1 and op.alone == "no None":
+        raise refused(op, i, value)
     if is_dim(a):
         return as_dim(op, i, value)
     if value is None and a.is_optional:
@@ -272,6 +285,8 @@ def refused(op: Op, i: int, value: object) -> Exception:
     kind = op.schema.args[i].type.rstrip("?")
     if called(op, i) == "reduction":  # a word of Python's functions, which PyTorch reads before it
         return ValueError(f"{value} is not a valid value for reduction")
+    if called(op, i) == "start" and isinstance(value, Tensor) and not op.schema.args[i].is_optional:
+        return RuntimeError("start must be an 0-dim integral Tensor.")  # of an overload for tensors
     return wrong_argument(op.name.split(".")[0], called(op, i), i + 1, SAID.get(kind, kind), value)
 
 
@@ -292,9 +307,7 @@ def too_large(kind: str, value: object) -> Exception | None:
         return None
     if "int" in kind:
         return ValueError("Overflow when unpacking long long")
-    return OverflowError(
-        "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
-    )
+    return beyond_64_bits(value)
 
 
 def plain_number(value: Any) -> Any:
@@ -354,7 +367,8 @@ def bound(
         a = op.schema.args[i]
         if not i and op.number_is_self and (word == "self") != isinstance(value, NUMBERS):
             i = -1  # a number is `self`, and no `input`
-        if i < 0 or not (given[i] is a.default or (a.is_variadic and given[i] == ())):
+        left = i >= 0 and (given[i] is a.default or given[i] is NOT_GIVEN)
+        if i < 0 or not (left or (a.is_variadic and given[i] == ())):
             name = op.name.split(".")[0] + "_" * in_place
             if word == op.elsewhere and not in_place and takes("dtype", word, value):
                 raise NotImplementedError(unsupported(f"{op.name}.dtype", "CPU"))
@@ -364,6 +378,8 @@ def bound(
         given[i] = spread((value,)) if a.is_variadic else value
         if not a.is_tensor and not a.is_variadic:
             given[i] = option(op, i, value)
+    if op.alone and given[1] is NOT_GIVEN:
+        given[1] = alone(op, given[2]) if op.schema.args[2:] else None
     lacking = [i for i, value in enumerate(given) if value is REQUIRED]
     if lacking:
         raise TypeError(missing(op, lacking))
@@ -374,7 +390,7 @@ def given(op: Op, args: Args) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What a caller may have written for arguments in the order of a signature: no defaults."""
     first, more = list[Any](), dict[str, Any]()
     for i, (argument, value) in enumerate(zip(op.schema.args, args)):
-        if value is argument.default:
+        if value is argument.default and not (i == 1 and op.alone and True in args[2:3]):
             continue
         if argument.keyword_only or len(first) < i:
             more[called(op, i)] = value

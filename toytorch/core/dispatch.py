@@ -93,6 +93,8 @@ def in_type_of(op: Op, args: Args, out: Tensor) -> tuple[Any, ...]:
     i = op.schema.index["dtype"]
     if args[i] is not None:
         return args
+    if op.out_type == "fractions" and min(args[0]._dtype.rank, out._dtype.rank) < 2:
+        return args
     return (*args[:i], out._dtype, *args[i + 1 :])
 
 
@@ -156,7 +158,7 @@ def run(op: Op, args: Args, out: Tensor | None = None) -> Any:
             refuse_doubled(op, args, out)  # it goes over out= as it lies, before it is resized
         if op.out_history == "copied" and state.local.grad:
             return copied_to(out, run(op, args))
-        if op.out_type == "given":
+        if op.out_type in ("given", "fractions"):
             args = in_type_of(op, args, out)
         elif op.out_type == "truth" and out._dtype is types.uint8:
             args = (in_bytes(args[0]), *args[1:])

@@ -257,11 +257,14 @@ def write(op: Op, operator: bool = False) -> str | None:
         whole_number=whole and indent(whole.rstrip("\n").split("\n"), 8) + "\n",
         result=indent(with_number if differentiable and "self" in op.derivatives else plain, 16),
     )
-    only = ", /" if op.number_is_self else ""  # `bound` looks whether it may be given by name
+    # `bound` looks whether they may be given by name
+    only, both = ", /" if op.number_is_self else "", ", /" if op.spelled else ""
     return BINARY.format(
         **common,
         name=name,
-        params="input, other" if operator else f"input=REQUIRED{only}, other=REQUIRED, **more",
+        params="input, other"
+        if operator
+        else f"input=REQUIRED{only * (not both)}, other=REQUIRED{both}, **more",
         more="" if operator else (MORE_WITH_ALPHA if common["alpha"] else MORE).format(name=name),
         by_size=by_size if common["kernel"] == "by_size" else "",
         whole=whole,
@@ -302,6 +305,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "sequence": sequence, "Storage": Storage, "from_numpy": types.FROM_NUMPY,
         **{f"{trait}_of": found for trait, found in record.TRAITS.items()},
         "spread": arguments.spread, "bound": arguments.bound, "missing": arguments.missing,
+        "alone": arguments.alone, "option": arguments.option,
         "as_dim": arguments.as_dim, "number": arguments.number, "as_ints": arguments.as_ints,
         "memory_format": memory_format, "as_typed": arguments.as_typed,
         "whole": fast_whole.unary if len(op.tensor_at) == 1 else fast_whole.binary,

@@ -10,7 +10,7 @@ from toytorch.core.first_call import Generated
 from toytorch.core.op import Op, parameters
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Fn
-from toytorch.facts.schema import REQUIRED
+from toytorch.facts.schema import NOT_GIVEN, REQUIRED
 
 
 def make_function(op: Op, by_older: Fn = older_forms.rearranged) -> Any:
@@ -78,7 +78,7 @@ def general(op: Op, names: dict[str, Any]) -> str:
         if a.keyword_only and not star:
             params.append("*")
             star = True
-        names[f"default_{name}"] = a.default
+        names[f"default_{name}"] = NOT_GIVEN if op.alone and i == 1 else a.default
         params.append(f"{name}=default_{name}" if a.default is not REQUIRED else f"{name}=REQUIRED")
         if not i and op.number_is_self:
             params.append("/")  # `bound` looks whether it may be given by name
@@ -93,7 +93,15 @@ def general(op: Op, names: dict[str, Any]) -> str:
                 f"    if {name} is REQUIRED:\n        raise TypeError(missing(op, [{i}]))\n"
             )
         some = f" and {name} is not None" if a.is_optional else ""
-        if arguments.is_dim(a):
+        if op.alone and i == 1:
+            rest = "else" if op.alone == "no None" else f"elif {name} is not None"
+            lacks = " if keepdim is False else alone(op, keepdim)" * (len(by_place) > 2)
+            checks.append(
+                f"    if {name}.__class__ is not int:\n"
+                f"        if {name} is default_{name}:\n            {name} = None{lacks}\n"
+                f"        {rest}:\n            {name} = option(op, {i}, {name})\n"
+            )
+        elif arguments.is_dim(a):
             checks.append(
                 f"    if {name}.__class__ is not int{some}:\n"
                 f"        {name} = as_dim(op, {i}, {name})\n"
@@ -195,9 +203,12 @@ def inplace_source(op: Op, name: str, by_older: Fn) -> tuple[str, dict[str, Any]
             star = True
         names[f"default_{a.name}"] = a.default
         params.append(f"{a.name}=default_{a.name}" if passed else f"{a.name}=REQUIRED")
-        if not passed:
-            params.append("/")  # callers say `input`
         passed.append(a.name)
+        if a.name in op.spelled:  # callers have another word
+            params.remove("/")
+            params.append("/")
+        elif len(passed) == 1:
+            params.append("/")  # callers say `input`
     values = f"({', '.join(passed)},)"
     checks = "".join(
         f" or {a.name} is REQUIRED" for a in op.schema.args[1:] if a.default is REQUIRED

@@ -44,7 +44,7 @@ from toytorch.core.node_class import held_apply, make_node_class
 from toytorch.facts import state
 from toytorch.facts.hints import ArrayModule, Fn
 from toytorch.facts.node import BUILT_IN, Node, underived_class
-from toytorch.facts.schema import Schema, parse
+from toytorch.facts.schema import NUMPY_WORDS, Schema, parse
 from toytorch.loops.formula import Formula
 
 registry: dict[str, Op] = {}
@@ -97,6 +97,7 @@ class Facts:
     fused: str = ""
     data_dependent: bool = False
     identity: dict[str, float] = field(default_factory=dict)
+    alone: str = ""
     own_inverse: bool = False
     absorbs: bool = False
     layer: bool = False
@@ -152,10 +153,9 @@ class Op(Facts):
                 but the dimension; "views": as True, of views of the arguments; "partly": it may be
                 an argument, but not lie over part of one; "never": it gets a copy; or a function
                 that gives the operands as those of a pointwise op, which the result is made by)
-    out_type    where out= must have the result's own type, or "given" gives it, or its `checks` say
-                so of out= too ("alike"): how the refusal is
-                worded, a key of
-                `core.write.OUT_TYPES`; otherwise the result is cast
+    out_type    where out= must have the result's own type, or "given" gives it ("fractions": where it is
+                of fractions, as the operand is), or its `checks` say so of out= too ("alike"): how the
+                refusal is worded, a key of `core.write.OUT_TYPES`; otherwise the result is cast
                 ("joined": cast, and refused as `cat` refuses; "found beside numbers": "found" where all
                 other operands are numbers)
     out_needs   an argument without which there is no out=: a dimension, or one that must be a
@@ -187,8 +187,9 @@ class Op(Facts):
     writes      how often PyTorch, which composes the op, writes to what it returns: a function of the
                 arguments, from which the count of writes begins
     elsewhere   an argument that only a form for other devices has, of which the CPU has no kernel
-    words       {name: argument}: further names by which callers may give an argument; where "self" is
-                one, a number in the first place goes by it, and not by `input`
+    words       {name: argument}: further names by which callers may give an argument, of a pointwise op
+                the only one; where "self" is one, a number in the first place goes by it, and not
+                by `input`
 
     What others know of an op:
 
@@ -208,6 +209,8 @@ class Op(Facts):
     data_dependent  whether the results' shapes depend on elements
     identity    {operand: number}: where that operand is the number, the result is the other one, to
                 the last bit (the sign of a zero counts)
+    alone       whether PyTorch's overload of all dimensions is one of its own, so that keepdim= needs a
+                dimension: "given", which may be None, or "no None"
     own_inverse whether doing it twice gives the operand back
     absorbs     whether doing it to its own result, with other arguments, is the same as doing it
                 once with the last
@@ -247,6 +250,10 @@ class Op(Facts):
         self.words = self.schema.words()
         self.words.update({word: self.schema.index[name] for word, name in (words or {}).items()})
         self.spelled = {name: word for word, name in (words or {}).items() if name != "self"}
+        if kind == "pointwise":  # whose operands have no names but PyTorch's
+            for name in self.spelled:
+                own = NUMPY_WORDS.get(name, ())
+                self.words = {w: i for w, i in self.words.items() if w != name and w not in own}
         self.number_is_self = "self" in self.words
         self.name = self.schema.name
         if self.name in registry:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.dtype import IN_C, dtype
+from toytorch.facts.dtype import IN_C, dtype, too_large
 from toytorch.facts.hints import ArrayModule, Scalar
 from toytorch.facts.schema import Argument
 
@@ -30,6 +30,8 @@ def as_element(xp: ArrayModule, value: Any, kind: np.dtype[Any]) -> Any:
         if value.dtype == kind:
             return xp.asarray(value)
         number = value.item()
+    elif value.__class__ is int and not -(1 << 63) <= value < 1 << 64:
+        raise too_large(value)
     # Most numbers, without the rest, which takes ten times as long: reading `kind.name` alone does.
     finite = kind.char in "fd" and number.__class__ in (float, int, bool) and abs(number) < 3.4e38
     if finite or (kind.char in "fd" and number in (math.inf, -math.inf)):
@@ -78,7 +80,7 @@ def scalar(xp: ArrayModule, value: Scalar, common: dtype | None, work: Any) -> A
     if common is None:
         return xp.asarray(value)
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
-        raise OverflowError("int too big to convert")
+        raise too_large(value)
     made = xp.asarray(value).astype(work)
     return made[()] if xp is np else made
 

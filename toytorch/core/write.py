@@ -518,7 +518,7 @@ def write_out(op: Op, args: Args, results: Any, out: Any) -> Any:
             writing.refuse_arguments(o, args[1:], array.shape)
         if how == "truth" and o._dtype in (types.bool, types.uint8):  # as masks once were
             made, array = o._dtype, array.astype(o._dtype.numpy)
-        if how not in ("", "alike", "joined") and made is not o._dtype:
+        if how not in ("", "alike", "joined", "fractions") and made is not o._dtype:
             result = op.schema.result_names[place] if op.many else ""
             if not (how == "modulus" and fits_modulus(args[0], made, o)):
                 raise RuntimeError(refusal(how, op.name, made, o._dtype, result))

@@ -191,10 +191,19 @@ def of_scalar(value: Scalar) -> dtype:
     if isinstance(value, (PY_BOOL, np.bool_)):
         return bool
     if isinstance(value, (PY_INT, np.integer)):
+        if not -(1 << 63) <= value < 1 << 64:
+            raise too_large(value)
         return int64
     if isinstance(value, (PY_FLOAT, np.floating)):
         return _default
     return default_complex()
+
+
+def too_large(value: Any) -> OverflowError:
+    """What PyTorch says of a number of more than 64 bits."""
+    return OverflowError(
+        "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
+    )
 
 
 PY_BOOL, PY_INT, PY_FLOAT = builtins.bool, builtins.int, builtins.float

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.generic import every
+from toytorch.core.arguments import TAKES
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state, warned
@@ -61,8 +62,11 @@ def isreal(input: Tensor) -> Tensor:
     return input.imag == 0 if input.dtype.is_complex else create.ones_like(input, dtype=types.bool)
 
 
-FIRST = ("tensor", "tensor1", "scalar", "scalar1", "input")
-SECOND = ("other", "x2", "tensor2", "scalar2", "tensor")
+# The operands in each of PyTorch's forms of `result_type`: their names, with their types.
+OPERANDS = (
+    {"tensor": "Tensor", "other": "Operand"}, {"tensor": "Tensor", "x2": "Operand"},
+    {"scalar": "Scalar", "tensor": "Tensor"}, {"scalar1": "Scalar", "scalar2": "Scalar"},
+)  # fmt: skip
 
 
 @public("result_type", tensor_first=False)
@@ -73,16 +77,18 @@ def result_type(*operands: Any, **named: Any) -> types.dtype:
     (torch.float32, torch.float32)
     """
     given = list(operands)
-    if "scalar" in named:
-        given.append(named.pop("scalar"))
-    for words in (FIRST, SECOND)[len(given) :]:
-        given += [named.pop(w) for w in words if w in named][:1]
+    for kinds in OPERANDS if named else ():
+        words = [*kinds][len(given) :]
+        values = given + [named.get(w) for w in words]
+        if named.keys() == {*words} and all(TAKES[k](v) for k, v in zip(kinds.values(), values)):
+            given, named = values, {}
+            break
     if named or len(given) != 2:
-        kinds = ", ".join(
+        got = ", ".join(
             [type(v).__name__ for v in given] + [f"{k}={v!r}" for k, v in named.items()]
         )
         raise TypeError(
-            f"result_type() received an invalid combination of arguments - got ({kinds}), but "
+            f"result_type() received an invalid combination of arguments - got ({got}), but "
             "expected one of:\n * (Tensor tensor, Tensor other)\n * (Number scalar, Tensor tensor)\n"
             " * (Tensor tensor, Number other)\n * (Number scalar1, Number scalar2)\n"
         )

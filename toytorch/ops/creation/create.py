@@ -375,7 +375,7 @@ def plain_full(size: Any, value: Any, dtype: DType | None) -> Tensor | None:
         kind.plain or (kind is types.int64 and value.__class__ is int)
     ):
         return None
-    if not -1e38 < value < 1e38 or size.__class__ not in (tuple, list, Size):
+    if not -9e18 < value < 9e18 or size.__class__ not in (tuple, list, Size):
         return None
     made = plain_fill("empty", (size,), kind)
     if made is not None:

@@ -354,8 +354,11 @@ def _masked_fill(xp: ArrayModule, a: Array, mask: Array, value: Array | Scalar) 
         )
     c = value.__class__
     number: Any = value
-    plain = a.__class__ is np.ndarray and (c is float or c is int) and a.dtype.char in "fd"
-    if plain and a.shape == mask.shape and (-1e38 < number < 1e38 or abs(number) == np.inf):
+    plain = a.__class__ is np.ndarray and a.dtype.char in "fd" and a.shape == mask.shape
+    if plain and (
+        (c is float and (-1e38 < number < 1e38 or abs(number) == np.inf))
+        or (c is int and -9e18 < number < 9e18)
+    ):
         filled = np.where(mask, a.dtype.type(value), a)
         return filled if filled.flags.c_contiguous else filled.copy()
     shape = broadcast_pair(mask.shape, a.shape)

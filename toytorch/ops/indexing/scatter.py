@@ -136,6 +136,8 @@ def refuse_masks(x: Tensor, indices: Sequence[Tensor | None]) -> None:
 
 def _full_indices(x: Tensor, indices: Any, values: Tensor) -> list[Any]:
     found: list[Any] = []
+    if len(indices) > x.ndim:  # a mask without dimensions counts, which it does not in brackets
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim} (got {len(indices)})")
     refuse_masks(x, indices)
     masks = [i for i in indices if i is not None]
     if values._dtype is not x._dtype and len(masks) == 1 and fills(values, masks[0]):

@@ -311,6 +311,7 @@ def pinv(
     tensor([[0.5000, 0.0000],
             [0.0000, 0.0000]])
     """
+    copied = rcond is not None or isinstance(atol, float) or isinstance(rtol, float)
     rtol = rcond if rtol is None else rtol
     for word, bound in (("atol", atol), ("rtol", rtol)):
         if isinstance(bound, Tensor) and bound.dtype.is_complex:
@@ -318,8 +319,13 @@ def pinv(
                 f"torch.linalg.pinv: {word} tensor of complex type is not supported. Got "
                 f"{bound.dtype.legacy}"
             )
-    if out is not None and state.local.grad and (input.requires_grad or out.requires_grad):
-        return put_out(pinv_op.function(input, atol, rtol, hermitian), out, same=True)
+    if (
+        copied
+        and out is not None
+        and state.local.grad
+        and (input.requires_grad or out.requires_grad)
+    ):
+        return put_out(pinv_op.function(input, atol, rtol, hermitian), out)
     return pinv_op.function(input, atol, rtol, hermitian, out=out)
 
 

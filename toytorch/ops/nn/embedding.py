@@ -215,6 +215,10 @@ def _check_bags(
         raise RuntimeError(
             f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.ndim}"
         )
+    if indices.ndim == 1 and offsets.ndim == 1 and weight.ndim != 2:
+        raise RuntimeError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}"
+        )
     if indices.ndim == 1 != offsets.ndim:
         raise RuntimeError(
             f"offsets has to be a 1D Tensor, but got Tensor of dimension {offsets.ndim}"

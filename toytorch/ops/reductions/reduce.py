@@ -143,6 +143,7 @@ sum = reduction(
     upcast=_of_halves,
     batch="along",
     fused="sum(self)",
+    alone="given",
     out_type="given",
     doc="Sum over dimensions; integers are added as int64.",
 )
@@ -213,6 +214,8 @@ mean = reduction(
     upcast=partial(_of_halves, mean=True),
     batch="along",
     fused="sum(self) / count",
+    alone="given",
+    out_type="fractions",
     overload=aten_words.one_word("dim"),
     doc="Arithmetic mean over dimensions.",
 )
@@ -259,6 +262,7 @@ prod = reduction(
     amp="float32",
     batch="along",
     fused="prod(self)",
+    alone="no None",
     out_type="given",
     out_needs="dim",
     overload=aten_words.one_word("dim_int"),

@@ -347,6 +347,7 @@ squeeze = view(
     "squeeze(Tensor self, int[]? dim=None) -> Tensor",
     _squeeze,
     variant=lambda self, dim: 0 if dim is None else 1 if isinstance(dim, int) else 2,
+    alone="no None",
     d_self=lambda g, self_shape: g if g.shape == self_shape else g.reshape(self_shape),
     batch=batching.squeezed,
     names=named_dims.squeezed,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
 from toytorch.facts.size import wrap_dim, wrap_dims
 from toytorch.ops.creation.create import put_out
 from toytorch.ops.define import general, public
+from toytorch.ops.elementwise.arithmetic import conj_physical
 from toytorch.ops.nn.pad import constant_pad_nd
 
 NORMS = {True: ("backward", "ortho", "forward"), False: ("forward", "ortho", "backward")}
@@ -258,6 +259,8 @@ def into(out: Tensor | None, made: Tensor, name: str) -> Tensor:
     need_kind(out, made.dtype.is_complex, name)
     if out is not None:
         node = type(made._grad_edge).__name__
+        if node.startswith("Conj"):  # of real numbers, whose conjugate PyTorch writes there
+            return cast(Tensor, conj_physical.function(made.conj(), out=out))
         kind = "c2r" if not made.dtype.is_complex else "r2c" if "R2C" in node else "c2c"
         refuse_grad(f"_fft_{kind}", (made,), out)
     return put_out(made, out)
