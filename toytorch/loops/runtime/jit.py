@@ -63,7 +63,7 @@ def works() -> bool:
     if os.environ.get("TOYTORCH_NATIVE") == "0" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     try:
-        from llvmlite.binding import llvm_version_info
+        from llvmlite.binding import llvm_version_info  # llvmlite may be missing
     except ImportError:
         return False
     if llvm_version_info < LLVM:
