@@ -9,6 +9,7 @@ get PyTorch's names.
 from __future__ import annotations
 
 import copyreg
+import pickle
 import struct
 import sys
 from _compat_pickle import REVERSE_IMPORT_MAPPING, REVERSE_NAME_MAPPING
@@ -359,7 +360,7 @@ class Pickler:
             name = known.names()[id(value)].rpartition(".")[2]
         else:
             if "<locals>" in name:
-                raise AttributeError(f"Can't pickle local object {name!r}")
+                pickle.dumps(value)  # refuses it, in the words of this version of Python
             module = whichmodule(value, name)
             found: Any = sys.modules.get("toytorch" if module == "torch" else module)
             for part in name.split("."):
