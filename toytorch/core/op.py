@@ -587,10 +587,10 @@ def parameters(function: Fn) -> tuple[str, ...]:
 def pascal(name: str) -> str:
     """The name PyTorch's nodes are made of: "index_select" → "IndexSelect".
 
-    >>> pascal("mul"), pascal("log_softmax"), pascal("max.dim")
-    ('Mul', 'LogSoftmax', 'Max')
+    >>> pascal("log_softmax"), pascal("max.dim"), pascal("avg_pool2d")
+    ('LogSoftmax', 'Max', 'AvgPool2D')
     """
-    return "".join(p[:1].upper() + p[1:] for p in name.split(".")[0].split("_"))
+    return "".join(p.title() for p in name.split(".")[0].split("_"))
 
 
 class Late:

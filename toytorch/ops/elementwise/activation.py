@@ -154,7 +154,6 @@ prelu_kernel = pointwise(
     "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
     formula="self if self > 0 else self * weight",
     forms="out",
-    node="PreluKernelBackward0",
     checks=only_floats("prelu_cpu"),
     d_self="straight(g if self > 0 else g * weight, self)",
     d_weight="0 if self > 0 else g * self",
@@ -341,7 +340,6 @@ rrelu_of_mean = pointwise(
     "rrelu_with_noise.mean(Tensor self, float negative_slope=0.01) -> Tensor",
     **LEAKY,
     forms="",
-    node="RreluWithNoiseBackward0",
     memory="rows",
     doc="x above 0, and x times a slope below.",
 )

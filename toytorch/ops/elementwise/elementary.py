@@ -32,7 +32,6 @@ log1p = _elementary(
     "log1p",
     d_self="g / (self + 1)",
     sparse="entries",
-    node="Log1PBackward0",
     doc="log(1 + x), exact near 0.",
 )
 

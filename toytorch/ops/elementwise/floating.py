@@ -135,7 +135,6 @@ deg2rad = of_floats(
     checks=NO_ANGLE,
     d_self="g * (pi / 180)",
     sparse="entries",
-    node="Deg2RadBackward0",
     doc="Degrees to radians.",
 )
 rad2deg = of_floats(
@@ -144,7 +143,6 @@ rad2deg = of_floats(
     checks=NO_ANGLE,
     d_self="g * (180 / pi)",
     sparse="entries",
-    node="Rad2DegBackward0",
     doc="Radians to degrees.",
 )
 
@@ -212,7 +210,6 @@ xlog1py: Op = of_floats(
     checks=one_tensor("special_xlog1py", numbers("xlog1py_cpu")),
     d_other="g * (self / (other + 1))",
     variant=number_place,
-    node="SpecialXlog1PyBackward0",
     doc="self·log(1 + other), and 0 where self is 0.",
 )
 

@@ -241,7 +241,6 @@ flash_attention = internal(
     d_query=_gradient(0),
     d_key=_gradient(1),
     d_value=_gradient(2),
-    node="ScaledDotProductFlashAttentionForCpuBackward0",
     halves="halves attention",
     doc="softmax(q·kᵀ·scale + mask)·v of (B, H, L, E), and the logarithms of softmax's sums; Dao et al. 2022.",
 )

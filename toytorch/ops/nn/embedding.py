@@ -387,7 +387,6 @@ bags_record: Op = internal(
         _of_rows(gs[0], which, sizes, mode, result1)
         * embedding_record.function(weight, indices, padding_idx)
     ).sum(-1),
-    node="EmbeddingBagBackward0",
     fresh=True,
     doc="The sums, means or maxima of the rows of bags, given the bag of each row and their sizes.",
 )

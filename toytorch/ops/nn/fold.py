@@ -108,7 +108,6 @@ def _col2im(
 im2col: Op = internal(
     "im2col(Tensor self, int[] kernel_size, int[] dilation, int[] padding, int[] stride) -> Tensor",
     _im2col,
-    node="Im2ColBackward0",
     d_self=lambda g, self_shape, kernel_size, dilation, padding, stride: col2im.function(
         g, tuple(self_shape[-2:]), kernel_size, dilation, padding, stride
     ),
@@ -118,7 +117,6 @@ col2im: Op = internal(
     "col2im(Tensor self, int[] output_size, int[] kernel_size, int[] dilation, int[] padding, "
     "int[] stride) -> Tensor",
     _col2im,
-    node="Col2ImBackward0",
     d_self=lambda g, kernel_size, dilation, padding, stride: im2col.function(
         g, kernel_size, dilation, padding, stride
     ),
@@ -218,7 +216,6 @@ channel_shuffle: Op = in_own_type(
     _channel_shuffle,
     forms="function",
     memory="format",
-    node="ChannelShuffleBackward0",
     d_self=lambda g, self_shape, groups: channel_shuffle.function(g, self_shape[1] // groups),
     doc="Channels of groups taken in turns; Zhang et al. 2018.",
 )

@@ -165,7 +165,6 @@ BACKWARD = {
         _backward,
         results=(True, True),
         batch=_folded,
-        node=f"GridSampler{n}DBackwardBackward0",
         d_grad_output=_shares_again(0),
         d_input=_shares_again(1),
         d_grid=_shares_again(2),

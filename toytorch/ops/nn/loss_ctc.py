@@ -220,7 +220,6 @@ ctc_loss: Op = internal(
     lambda xp, logs, targets, steps, lengths, blank, zero_infinity: _ctc(
         xp, logs, targets, steps, lengths, blank
     ),
-    node="CtcLossBackward0",
     d_log_probs=lambda g, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity: (
         ctc_backward.function(
             g, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity

@@ -184,7 +184,6 @@ smooth_l1 = _loss(
     "d²/2β where d = |x - t| is below β, d - β/2 above; Girshick 2015.",
     fused="d = abs(self - target); "
     "loss = d * d * (0.5 / beta) if d < beta else d - 0.5 * beta; " + REDUCED,
-    node="SmoothL1LossBackward0",
     rounds_once="float16 bfloat16",
     one_backward=True,
     d_self=lambda g, self, target, beta, reduction: _smooth_l1_gradient(

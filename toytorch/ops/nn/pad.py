@@ -187,7 +187,7 @@ def _unframed(g: Array, frame: tuple[Any, Any, Any]) -> Any:
     return in_rows(total[inner])
 
 
-def _border(name: str, places: Any, check: Any, node: str, doc: str, amp: str = "") -> Op:
+def _border(name: str, places: Any, check: Any, doc: str, amp: str = "", node: str = "") -> Op:
     """A record that pads with elements of the tensor, and its derivative."""
 
     def forward(xp: ArrayModule, a: Array, pad: Shape) -> Any:
@@ -242,7 +242,6 @@ REFLECT = [
         f"reflection_pad{n}d",
         _reflected,
         _check_reflection,
-        f"ReflectionPad{n}DBackward0",
         "A border that mirrors the tensor.",
         "float32" if n < 3 else "",
     )
@@ -253,7 +252,6 @@ REPLICATE = [
         f"replication_pad{n}d",
         _repeated,
         None,
-        f"ReplicationPad{n}DBackward0",
         "A border that repeats the outermost elements.",
         "float32",
     )
@@ -263,6 +261,6 @@ circular = _border(
     "_pad_circular",
     _around,
     _check_circular,
-    "CopySlices",  # PyTorch writes the parts into what it returns
     "A border from the opposite side.",
+    node="CopySlices",  # PyTorch writes the parts into what it returns
 )

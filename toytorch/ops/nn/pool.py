@@ -210,7 +210,6 @@ def _max_pool(n: int) -> Op:
         f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[] kernel_size, "
         "int[]? stride, int[] padding, int[] dilation, bool ceil_mode, Tensor indices) -> Tensor",
         backward,
-        node=f"MaxPool{n}DWithIndicesBackwardBackward0",
         d_grad_output=lambda g, indices: _picked(g, indices, n),
         d_self=lambda g: g.new_zeros(g.shape),
         doc=f"The gradient of max_pool{n}d.",
@@ -220,7 +219,6 @@ def _max_pool(n: int) -> Op:
         "int[] dilation=1, bool ceil_mode=False) -> (Tensor values, Tensor indices)",
         forward,
         results=(True, False),
-        node=f"MaxPool{n}DWithIndicesBackward0",
         d_self=lambda gs, self, kernel_size, stride, padding, dilation, ceil_mode, result1: (
             share.function(gs[0], self, kernel_size, stride, padding, dilation, ceil_mode, result1)
         ),
@@ -320,7 +318,6 @@ def _average_pool(n: int) -> Op:
         f"{name}_backward(Tensor grad_output, int[] shape, int[] kernel_size, int[]? stride, "
         "int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
         backward,
-        node=f"AvgPool{n}DBackwardBackward0",
         d_grad_output=lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
             record.function(
                 g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -333,7 +330,6 @@ def _average_pool(n: int) -> Op:
         "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
         forward,
         forms="out",
-        node=f"AvgPool{n}DBackward0",
         d_self=lambda g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
             back(
                 g,
@@ -383,7 +379,6 @@ def _adaptive_max(n: int) -> Op:
         f"adaptive_max_pool{n}d(Tensor self, int[] output_size) -> (Tensor values, Tensor indices)",
         forward,
         results=(True, False),
-        node=f"AdaptiveMaxPool{n}DBackward0",
         d_self=lambda gs, self, result1: tied(
             PUT[n].function(
                 checked_gradient(gs[0], f"adaptive_max_pool{n}d"), tuple(self.shape[-n:]), result1
@@ -419,7 +414,6 @@ def _fractional_max(n: int) -> Op:
         "Tensor random_samples) -> (Tensor values, Tensor indices)",
         forward,
         results=(True, False),
-        node=f"FractionalMaxPool{n}DBackward0",
         d_self=lambda gs, self, result1: tied(
             PUT[n].function(gs[0], tuple(self.shape[-n:]), result1), self
         ),
@@ -486,7 +480,6 @@ def _max_unpool(n: int) -> Op:
     return internal(
         f"max_unpool{n}d(Tensor self, Tensor indices, int[] output_size) -> Tensor",
         forward,
-        node=f"MaxUnpool{n}DBackward0",
         memory="format" if n == 2 else "rows",
         d_self=lambda g, indices: _picked(g, indices, n),
         amp="float32",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -84,13 +83,11 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
     ) -> Any:
         return apply_all(xp, g, maps(shape, out, align_corners, scales), transposed=True)
 
-    node = "".join(p[:1].upper() + p[1:] for p in re.sub(r"(\d)d", r"\1D", name).split("_"))
     share = internal(
         f"{name}_backward(Tensor grad_output, int[] output_size, int[] input_size, "
         "bool align_corners, float[]? scales) -> Tensor",
         backward,
         memory="format",
-        node=f"{node}BackwardBackward0",
         doc=f"The gradient of {name}.",
         d_grad_output=lambda g, output_size, align_corners, scales: record.function(
             g, output_size, align_corners, scales
@@ -100,7 +97,6 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
         f"{name}(Tensor self, int[] output_size, bool align_corners, float[]? scales) -> Tensor",
         forward,
         memory="format",
-        node=f"{node}Backward0",
         doc=doc,
         d_self=lambda g, self_shape, output_size, align_corners, scales: share.function(
             g, output_size, tuple(self_shape), align_corners, scales
@@ -192,7 +188,6 @@ def _adaptive_average(n: int) -> Op:
     record: Op = internal(
         f"_adaptive_avg_pool{n}d(Tensor self, int[] output_size) -> Tensor",
         forward,
-        node=f"AdaptiveAvgPool{n}DBackward0",
         d_self=lambda g, self: linear_maps.tied(
             share.function(checked_gradient(g, f"adaptive_avg_pool{n}d"), tuple(self.shape)), self
         ),

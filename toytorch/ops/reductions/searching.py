@@ -160,7 +160,7 @@ def _unique_rows(xp: ArrayModule, a: Array, d: int) -> Any:
     return xp.take(a, xp.asarray(first), d), inverse, xp.bincount(numbers)
 
 
-def _distinct(name: str, node: str, kernel: Fn) -> Any:
+def _distinct(name: str, kernel: Fn) -> Any:
     def refuse(gs: Sequence[Tensor | None]) -> Any:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
@@ -169,16 +169,15 @@ def _distinct(name: str, node: str, kernel: Fn) -> Any:
         kernel,
         results=(True, False, False),
         forms="",
-        node=node,
         d_self=refuse,
         data_dependent=True,
         doc="Distinct elements, which of them each element is, and their numbers.",
     )
 
 
-unique_all = _distinct("_unique2", "Unique2Backward0", _unique)
-unique_dim = _distinct("unique_dim", "UniqueDimBackward0", _unique)
-consecutive = _distinct("_unique_consecutive", "UniqueConsecutiveBackward0", _consecutive)
+unique_all = _distinct("_unique2", _unique)
+unique_dim = _distinct("unique_dim", _unique)
+consecutive = _distinct("_unique_consecutive", _consecutive)
 
 
 FEW = 4096  # pairs, which are compared one by one

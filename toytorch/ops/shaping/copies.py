@@ -94,7 +94,6 @@ cast = in_own_type(
     "_to_copy(Tensor self, *, dtype dtype) -> Tensor",
     _cast,
     forms="",
-    node="ToCopyBackward0",
     d_self=lambda g: g,
     batch="leading",
     names="same",

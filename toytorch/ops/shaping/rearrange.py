@@ -323,7 +323,6 @@ repeat_interleave = in_own_type(
     _repeat_interleave,
     forms="",
     d_self=_interleave_gradient,
-    node="RepeatInterleaveBackward0",
     data_dependent=True,
     doc="Every element repeated where it stands.",
 )

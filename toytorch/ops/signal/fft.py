@@ -69,7 +69,6 @@ fft_c2c: Op = general(
     _c2c,
     forms="function out",
     holomorphic=False,
-    node="FftC2CBackward0",
     d_self=lambda g, dim, normalization, forward: fft_c2c.function(
         g, dim, normalization, not forward
     ),
@@ -102,7 +101,6 @@ fft_r2c = general(
     _r2c,
     forms="function out",
     holomorphic=False,
-    node="FftR2CBackward0",
     d_self=_r2c_gradient,
     doc="The transform of a real signal, of which one half says all.",
 )
@@ -142,7 +140,6 @@ fft_c2r = general(
     _c2r,
     forms="function out",
     holomorphic=False,
-    node="FftC2RBackward0",
     d_self=_c2r_gradient,
     doc="The real signal of half a spectrum.",
 )

@@ -36,7 +36,6 @@ construct: Op = define(
     kind="layout",
     forms="",
     upcast=False,
-    node="SparseCompressedTensorBackward0",
     d_values=lambda g, result: coo.sparse_mask(g, result.detach()).values(),
     doc="A sparse tensor of ends of lines, places and values.",
 )
@@ -48,7 +47,7 @@ def with_values(like: Tensor, values: Tensor) -> Tensor:
     return construct.function(wrap(a.ends), wrap(a.places), values, a.shape, a.layout)
 
 
-def _conversion(name: str, node: str) -> Op:
+def _conversion(name: str, node: str = "") -> Op:
     def run(
         xp: ArrayModule,
         a: Stored,
@@ -80,10 +79,7 @@ def as_operand(g: Tensor, self: Tensor) -> Tensor:
     return to_layout(g, self.layout, self._array.blocksize if self._compressed else None)
 
 
-CONVERSIONS = {
-    layout: _conversion(f"_to_{layout.name}", f"To{layout_name(layout)}Backward0")
-    for layout in LAYOUTS
-}
+CONVERSIONS = {layout: _conversion(f"_to_{layout.name}") for layout in LAYOUTS}
 general = _conversion("to_sparse.layout", "ToSparseBackward1")
 
 

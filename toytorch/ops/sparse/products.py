@@ -161,7 +161,6 @@ sparse_addmm = internal(
     "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
     _plain,
-    node="SparseAddmmBackward0",
     d_self=lambda g, beta: scaled(g, beta),
     d_mat1=_left_share,
     d_mat2=lambda g, mat1, alpha: scaled(mat1.t().mm(g), alpha),
@@ -191,7 +190,6 @@ sampled = internal(
 sparse_sparse = internal(
     "_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
     lambda xp, a, b: xp.matmul(a, b),
-    node="SparseSparseMatmulBackward0",
     d_self=lambda g, self, other: _at(g.mm(other.t()), self),
     d_other=lambda g, self, other: _at(self.t().mm(g), other),
     doc="A product of two sparse matrices, whose gradients have entries where they have.",

@@ -100,7 +100,6 @@ dims_sum: Op = _hidden(
     "_sparse_sum(Tensor self, int[] dim) -> Tensor",
     "_sparse_sum",
     d_self=lambda g, self, dim: dims_spread.function(g, self.detach(), dim),
-    node="SparseSumBackward0",
     doc="The sum over dimensions.",
 )
 kernel("_sparse_sum")(sum_dims)

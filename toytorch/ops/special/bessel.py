@@ -42,7 +42,6 @@ i0e: Op = of_floats(
     checks=numbers("i0e_cpu"),
     forms="function out",
     d_self=lambda g, self, result: g * (i1e.function(self) - self.sgn() * result),
-    node="SpecialI0EBackward0",
     doc="e^{-|x|}·I₀(x).",
 )
 i1: Op = of_floats(
@@ -59,7 +58,6 @@ i1e: Op = of_floats(
     checks=numbers("i1e_cpu"),
     forms="function out",
     d_self=lambda g, self, result: g * _i1e_slope(self, result),
-    node="SpecialI1EBackward0",
     doc="e^{-|x|}·I₁(x).",
 )
 for _name, _order in (("i0", 0), ("i1", 1)):
