@@ -52,6 +52,7 @@ TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivativ
 KINDS = ("pointwise", "reduction", "view", "general", "layout")
 # The forms of kinds that have not just a function, a method and out=.
 FORMS = {"pointwise": "function method inplace out", "view": "function method"}
+WITHOUT_GRADIENT = ("indices", "info", "pivots", "exponent", "firsts", "P")  # such results
 PROMOTION = ("default", "float", "count", "tensors", "none")
 VARIANT = {"__slots__": (), "__module__": BUILT_IN}  # what an op's further node classes say
 # Properties that follow from the derivatives and the kernel, and all that `using` replaces.
@@ -77,7 +78,7 @@ class Facts:
     rounds_once: str = ""
     halves: str = ""
     reflected: str = ""
-    results: tuple[bool, ...] = (True,)
+    results: tuple[bool, ...] = ()
     checks: Any = None
     variant: Any = None
     overlap: bool | str = False
@@ -134,6 +135,7 @@ class Op(Facts):
     upcast      whether the kernel gets operands of half types in float32; otherwise as they are. A
                 function is asked first for the result in float32 of an array as it is, which may be None
     plain       the array module's function that does the same where the options have their defaults
+    results     which of them have a gradient, where their names do not tell (see WITHOUT_GRADIENT)
     checks      called with the common type of the operands and the arguments; raises where the op
                 has no meaning. Of an op without a common type it is asked where operands of half
                 types have become others, and is given None
@@ -272,6 +274,8 @@ class Op(Facts):
         self.has_function, self.has_method = "function" in given, "method" in given
         self.has_inplace, self.has_out = "inplace" in given, "out" in given
         self.count = len(self.schema.returns)
+        names = self.schema.result_names or ("",) * self.count
+        self.results = self.results or tuple(name not in WITHOUT_GRADIENT for name in names)
         self.many = self.count > 1 or self.schema.returns[0] == "Tensor[]"
         self.memory = self.memory or ("rows" if kind == "reduction" else "")
         self.batch = self.batch or ("elementwise" if kind == "pointwise" else "")

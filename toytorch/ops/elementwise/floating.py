@@ -61,7 +61,6 @@ def _frexp(xp: ArrayModule, a: Array) -> Any:
 frexp = general(
     "frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)",
     _frexp,
-    results=(True, False),
     forms="out",
     d_self=lambda gs, result1: gs[0] / result1.exp2(),
     memory="kept",

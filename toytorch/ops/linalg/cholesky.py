@@ -71,7 +71,6 @@ def _cholesky_gradient(gs: Any, upper: bool, result0: Any) -> Any:
 cholesky_op: Op = decomposition(
     "linalg_cholesky_ex(Tensor self, *, bool upper=False) -> (Tensor L, Tensor info)",
     _cholesky,
-    results=(True, False),
     d_self=_cholesky_gradient,
     doc="L of A = LLᴴ, and where a matrix is not positive definite.",
 )

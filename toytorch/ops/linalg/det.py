@@ -105,7 +105,6 @@ slogdet_op = decomposition(
     "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
     _slogdet,
     d_A=_slogdet_gradient,
-    results=(True, True),
     memory="rows",
     amp="",
     doc="The determinant's sign and log |det A|.",

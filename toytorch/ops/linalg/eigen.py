@@ -53,7 +53,6 @@ def _eigh_gradient(gs: Sequence[Tensor], result0: Tensor, result1: Tensor) -> An
 eigh_op: Op = decomposition(
     "linalg_eigh(Tensor A, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
     _eigh,
-    results=(True, True),
     d_A=_eigh_gradient,
     doc="Eigenvalues in rising order, and vectors, of a Hermitian matrix.",
 )
@@ -141,7 +140,6 @@ def _eig_gradient(gs: Sequence[Tensor], result0: Tensor, result1: Tensor) -> Any
 eig_op = decomposition(
     "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
     _eig,
-    results=(True, True),
     d_self=_eig_gradient,
     batch="",
     out_type="",

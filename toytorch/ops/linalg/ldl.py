@@ -111,7 +111,6 @@ ldl_factor_op = decomposition(
     "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False) "
     "-> (Tensor LD, Tensor pivots, Tensor info)",
     on_host(_ldl_factor, "one column after the other, each of which decides on the next"),
-    results=(True, False, False),
     node="NotImplemented",
     d_self=underived_parts("aten::linalg_ldl_factor_ex"),
     amp="",

@@ -175,7 +175,6 @@ def _lu_gradient(
 lu_op = decomposition(
     "linalg_lu(Tensor self, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
     _lu,
-    results=(False, True, True),
     d_self=_lu_gradient,
     memory="rows",
     amp="",
@@ -215,7 +214,6 @@ lu_factor_op = decomposition(
     "linalg_lu_factor_ex(Tensor self, *, bool pivot=True) "
     "-> (Tensor LU, Tensor pivots, Tensor info)",
     _lu_factor,
-    results=(True, False, False),
     d_self=_lu_factor_gradient,
     amp="",
     batch="",
@@ -307,7 +305,6 @@ lu_unpack_op = in_own_type(
     "-> (Tensor P, Tensor L, Tensor U)",
     _lu_unpack,
     forms="out",
-    results=(False, True, True),
     out_type="same",
     d_LU_data=_lu_unpack_gradient,
     memory="rows",

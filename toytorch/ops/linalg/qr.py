@@ -62,7 +62,6 @@ def _qr_gradient(gs: Any, self_shape: Sizes, mode: str, result0: Any, result1: A
 qr_op = decomposition(
     "linalg_qr(Tensor self, str mode='reduced') -> (Tensor Q, Tensor R)",
     _qr,
-    results=(True, True),
     d_self=_qr_gradient,
     doc="A = QR with orthonormal columns and a triangle.",
 )
@@ -110,7 +109,6 @@ def _no_gradient(gs: Any) -> Any:
 geqrf_op = decomposition(
     "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
     _geqrf,
-    results=(True, True),
     d_self=_no_gradient,
     of_reals="geqrf",
     batch="",

@@ -101,7 +101,6 @@ solve_op: Op = in_own_type(
     _solve,
     forms="out",
     out_type="same",
-    results=(True, False),
     d_A=_matrix_share,
     d_B=_right_share,
     amp="float32",
@@ -152,7 +151,6 @@ def _inv(xp: ArrayModule, a: Array) -> Any:
 inv_op = decomposition(
     "linalg_inv_ex(Tensor A) -> (Tensor inverse, Tensor info)",
     _inv,
-    results=(True, False),
     d_A=lambda gs, result0: -(result0.mH @ (gs[0] @ result0.mH)),
     doc="The inverse, and where a matrix has none.",
 )

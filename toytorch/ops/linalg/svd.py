@@ -135,7 +135,6 @@ def _svd_gradient(
 svd_op: Op = decomposition(
     "linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)",
     _svd,
-    results=(True, True, True),
     d_A=_svd_gradient,
     doc="A = USVᴴ with unitary U and V and S ≥ 0 in falling order.",
 )

@@ -381,7 +381,6 @@ bags_record: Op = internal(
     "Tensor? shares, int mode, bool scale_grad_by_freq, bool sparse, int padding_idx) -> "
     "(Tensor output, Tensor firsts)",
     _bags,
-    results=(True, False),
     d_weight=_of_table,
     d_scales=lambda gs, weight, indices, which, sizes, mode, padding_idx, result1: (
         _of_rows(gs[0], which, sizes, mode, result1)

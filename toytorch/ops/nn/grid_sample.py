@@ -163,7 +163,6 @@ BACKWARD = {
         "int interpolation_mode, int padding_mode, bool align_corners, bool[] output_mask) "
         "-> (Tensor, Tensor)",
         _backward,
-        results=(True, True),
         batch=_folded,
         d_grad_output=_shares_again(0),
         d_input=_shares_again(1),

@@ -391,7 +391,6 @@ native_group_norm = internal(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
     "int group, float eps) -> (Tensor output, Tensor mean, Tensor rstd)",
     _group_norm,
-    results=(True, True, True),
     d_input=_group_norm_gradient(0),
     d_weight=_group_norm_gradient(1),
     d_bias=_group_norm_bias,

@@ -218,7 +218,6 @@ def _max_pool(n: int) -> Op:
         f"{name}_with_indices(Tensor self, int[] kernel_size, int[]? stride=None, int[] padding=0, "
         "int[] dilation=1, bool ceil_mode=False) -> (Tensor values, Tensor indices)",
         forward,
-        results=(True, False),
         d_self=lambda gs, self, kernel_size, stride, padding, dilation, ceil_mode, result1: (
             share.function(gs[0], self, kernel_size, stride, padding, dilation, ceil_mode, result1)
         ),
@@ -378,7 +377,6 @@ def _adaptive_max(n: int) -> Op:
     return internal(
         f"adaptive_max_pool{n}d(Tensor self, int[] output_size) -> (Tensor values, Tensor indices)",
         forward,
-        results=(True, False),
         d_self=lambda gs, self, result1: tied(
             PUT[n].function(
                 checked_gradient(gs[0], f"adaptive_max_pool{n}d"), tuple(self.shape[-n:]), result1
@@ -413,7 +411,6 @@ def _fractional_max(n: int) -> Op:
         f"fractional_max_pool{n}d(Tensor self, int[] kernel_size, int[] output_size, "
         "Tensor random_samples) -> (Tensor values, Tensor indices)",
         forward,
-        results=(True, False),
         d_self=lambda gs, self, result1: tied(
             PUT[n].function(gs[0], tuple(self.shape[-n:]), result1), self
         ),

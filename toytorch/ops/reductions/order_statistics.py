@@ -39,7 +39,6 @@ def _nanmedian(
 nanmedian_dim = in_own_type(
     "nanmedian.dim(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     _nanmedian,
-    results=(True, False),
     forms="method out",
     d_self=back_to_place,
     of_reals="nanmedian",
@@ -120,7 +119,6 @@ def _mode(xp: ArrayModule, a: Array, dim: int, keepdim: bool) -> Any:
 mode = in_own_type(
     "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     _mode,
-    results=(True, False),
     d_self=back_to_place,
     of_reals="mode",
     names="reduced",

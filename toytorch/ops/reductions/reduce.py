@@ -435,7 +435,6 @@ var_mean = reduction(
     d_self=lambda gs, self, dim, correction, keepdim: _gradient_with_mean(
         _var_gradient, gs, self, dim, correction, keepdim
     ),
-    results=(True, True),
     holomorphic=False,
     forms="",
     batch="along",
@@ -448,7 +447,6 @@ std_mean = reduction(
     d_self=lambda gs, self, dim, correction, keepdim, result0: _gradient_with_mean(
         _std_gradient, gs, self, dim, correction, keepdim, result0
     ),
-    results=(True, True),
     holomorphic=False,
     forms="",
     batch="along",

@@ -137,7 +137,6 @@ def _running_extreme(name: str, most: bool) -> Op:
     return general(
         f"cum{name[:3]}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
         kernel,
-        results=(True, False),
         d_self=lambda gs, self, dim, result1: scattered.function(
             gs[0], self.shape, dim, result1, True
         ),

@@ -63,7 +63,6 @@ sort = in_own_type(
     "sort(Tensor self, int dim=-1, bool descending=False, bool stable=False) "
     "-> (Tensor values, Tensor indices)",
     _sort,
-    results=(True, False),
     d_self=_back,
     memory="kept",
     batch="along",
@@ -143,7 +142,6 @@ topk = in_own_type(
     "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) "
     "-> (Tensor values, Tensor indices)",
     _topk,
-    results=(True, False),
     d_self=_back,
     batch="along",
     names="same",
@@ -223,7 +221,6 @@ kthvalue = in_own_type(
     "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) "
     "-> (Tensor values, Tensor indices)",
     _kth,
-    results=(True, False),
     apart=True,
     out_type="output",
     d_self=back_to_place,
@@ -272,7 +269,6 @@ def _median(xp: ArrayModule, a: Array, dim: int, keepdim: bool, kernel: str = "m
 median_dim = in_own_type(
     "median.dim(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     _median,
-    results=(True, False),
     forms="method out",
     d_self=back_to_place,
     of_reals="median",
