@@ -52,6 +52,7 @@ TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivativ
 KINDS = ("pointwise", "reduction", "view", "general", "layout")
 # The forms of kinds that have not just a function, a method and out=.
 FORMS = {"pointwise": "function method inplace out", "view": "function method"}
+PACKAGED = ("special_", "linalg_")  # names of ops that are no methods, whatever their kind
 WITHOUT_GRADIENT = ("indices", "info", "pivots", "exponent", "firsts", "P")  # such results
 PROMOTION = ("default", "float", "count", "tensors", "none")
 VARIANT = {"__slots__": (), "__module__": BUILT_IN}  # what an op's further node classes say
@@ -270,6 +271,8 @@ class Op(Facts):
         if not formula:
             self.kernel, self.plain = kernel, plain
         self.doc = inspect.cleandoc(doc) if "\n" in doc else doc.strip()
+        if forms is None and self.name.startswith(PACKAGED):
+            forms = "function out"
         given = (FORMS.get(kind, "function method out") if forms is None else forms).split()
         self.has_function, self.has_method = "function" in given, "method" in given
         self.has_inplace, self.has_out = "inplace" in given, "out" in given

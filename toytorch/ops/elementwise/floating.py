@@ -204,7 +204,6 @@ xlog1py: Op = of_floats(
     formula="0 if self == 0 and not isnan(other) else self * log1p(other)",
     in_halves=True,
     d_self="0 if self == 0 and other <= -1 else special_xlog1py(g, other)",
-    forms="function out",
     words={"self": "self"},
     checks=one_tensor("special_xlog1py", numbers("xlog1py_cpu")),
     d_other="g * (self / (other + 1))",
@@ -217,7 +216,6 @@ entr = of_floats(
     "special_entr(Tensor self) -> Tensor",
     formula="self if isnan(self) else -inf if self < 0 else 0 if self == 0 else -self * log(self)",
     checks=numbers("entr_cpu"),
-    forms="function out",
     d_self="g * (-log(self) - 1)",
     doc="The entropy -x·log x; -∞ below 0.",
 )

@@ -172,7 +172,6 @@ def _eigvals_gradient(g: Tensor, self: Tensor) -> Any:
 eigvals = in_own_type(
     "linalg_eigvals(Tensor self) -> Tensor",
     _eigvals,
-    forms="function out",
     holomorphic=False,
     d_self=_eigvals_gradient,
     memory="rows",

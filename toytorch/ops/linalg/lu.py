@@ -381,7 +381,6 @@ lu_solve_op: Op = in_own_type(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) "
     "-> Tensor",
     _lu_solve,
-    forms="function out",
     holomorphic=False,
     d_LU=_lu_solve_gradient,
     d_B=lambda g, LU, pivots, left, adjoint: lu_solve_op.function(

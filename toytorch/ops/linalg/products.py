@@ -245,7 +245,6 @@ def _cross(xp: ArrayModule, a: Array, b: Array, dim: int) -> Any:
 linalg_cross: Op = general(
     "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
     _cross,
-    forms="function out",
     d_self=lambda g, other, dim: linalg_cross.function(other, g, dim=dim),
     d_other=lambda g, self, dim: linalg_cross.function(g, self, dim=dim),
     checks=lambda _, args: same_scalar_type(*args[:2]),

@@ -286,7 +286,6 @@ vector_norm = reduction(
     "dtype? dtype=None) -> Tensor",
     _vector_norm,
     d_self=_norm_gradient,
-    forms="function out",
     holomorphic=False,
     batch="along",
     fused=NORM,

@@ -40,7 +40,6 @@ i0e: Op = of_floats(
     "special_i0e(Tensor self) -> Tensor",
     formula="bessel_i0e(self)",
     checks=numbers("i0e_cpu"),
-    forms="function out",
     d_self=lambda g, self, result: g * (i1e.function(self) - self.sgn() * result),
     doc="e^{-|x|}·I₀(x).",
 )
@@ -48,7 +47,6 @@ i1: Op = of_floats(
     "special_i1(Tensor self) -> Tensor",
     formula="bessel_i1(self)",
     checks=numbers("i1_cpu"),
-    forms="function out",
     d_self=lambda g, self, result: g * _i1_slope(self, result),
     doc="The modified Bessel function I₁.",
 )
@@ -56,7 +54,6 @@ i1e: Op = of_floats(
     "special_i1e(Tensor self) -> Tensor",
     formula="bessel_i1e(self)",
     checks=numbers("i1e_cpu"),
-    forms="function out",
     d_self=lambda g, self, result: g * _i1e_slope(self, result),
     doc="e^{-|x|}·I₁(x).",
 )
@@ -65,7 +62,6 @@ for _name, _order in (("i0", 0), ("i1", 1)):
         f"special_modified_bessel_{_name}(Tensor self) -> Tensor",
         formula=f"bessel_i{_order}(self)",
         checks=numbers(f"modified_bessel_{_name}_cpu", halves=False),
-        forms="function out",
         doc=f"The modified Bessel function I{'₀₁'[_order]}.",
     )
 
@@ -78,7 +74,6 @@ for _order in (0, 1):
             f"special_{_name}(Tensor {_argument}) -> Tensor",
             by_number("modified_bessel_k", _order, _scaled),
             checks=numbers(f"{_name}_cpu", halves=False),
-            forms="function out",
             doc=f"{_factor}K{'₀₁'[_order]}(x).",
         )
 
@@ -89,14 +84,12 @@ for _order in (0, 1):
         f"special_bessel_j{_order}(Tensor self) -> Tensor",
         formula=f"bessel_j{_order}(self)",
         checks=numbers(f"bessel_j{_order}_cpu", halves=False),
-        forms="function out",
         doc=f"The Bessel function J{'₀₁'[_order]}.",
     )
     of_floats(
         f"special_bessel_y{_order}(Tensor self) -> Tensor",
         by_number("bessel_y", _order),
         checks=numbers(f"bessel_y{_order}_cpu", halves=False),
-        forms="function out",
         doc=f"The Bessel function Y{'₀₁'[_order]}.",
     )
 
@@ -105,7 +98,6 @@ of_floats(
     "special_spherical_bessel_j0(Tensor x) -> Tensor",
     formula="0.0 if isinf(x) else 1.0 if x == 0 else sin(x) / x",
     checks=numbers("spherical_bessel_j0_cpu", halves=False),
-    forms="function out",
     doc="The spherical Bessel function j₀, sin(x)/x.",
 )
 
@@ -115,7 +107,6 @@ of_floats(
     "special_airy_ai(Tensor x) -> Tensor",
     by_number("airy"),
     checks=numbers("airy_ai_cpu", halves=False),
-    forms="function out",
     doc="Airy's function Ai, a solution of y'' = xy.",
 )
 
@@ -139,7 +130,6 @@ for _family, (_name, _doc) in enumerate(FAMILIES.items()):
         of_floats(
             f"{_full}(Operand x, Operand n) -> Tensor",
             by_number("polynomial", _family, bool(_prefix), wide=True),
-            forms="function out",
             checks=one_tensor(_full, numbers(f"{_prefix}{_name}_cpu", halves=False)),
             doc=f"{_doc}{', of 2x - 1' if _prefix else ''}.",
         )

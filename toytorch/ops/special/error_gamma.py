@@ -145,7 +145,6 @@ erfcx: Op = of_floats(
     "special_erfcx(Tensor self) -> Tensor",
     formula="erfcx(self)",
     checks=numbers("erfcx_cpu", halves=False),
-    forms="function out",
     d_self=lambda g, self, result: g * (2 * self * result - TWO_OVER_ROOT_PI),
     doc="e^{x²}·erfc(x), exact for large x.",
 )
@@ -153,7 +152,6 @@ ndtr = of_floats(
     "special_ndtr(Tensor self) -> Tensor",
     formula="0.5 * erfc(self * -sqrt(1 / 2))",
     checks=numbers("erf_vml_cpu"),
-    forms="function out",
     d_self="g * (exp(-0.5 * self * self) * (1 / sqrt(2 * pi)))",
     doc="The distribution function of the normal distribution, Φ(x).",
     out_history="copied",
@@ -163,7 +161,6 @@ log_ndtr = of_floats(
     "special_log_ndtr(Tensor self) -> Tensor",
     formula="log_ndtr(self)",
     checks=numbers("log_ndtr_cpu", halves=False),
-    forms="function out",
     d_self=lambda g, self, result: g * (math.sqrt(2 / math.pi) / erfcx.function(self * -ROOT_HALF)),
     doc="log Φ(x), exact far below 0.",
 )
@@ -171,7 +168,6 @@ ndtri = of_floats(
     "special_ndtri(Tensor self) -> Tensor",
     formula="ndtri(self)",
     checks=numbers("ndtri_cpu", halves=False),
-    forms="function out",
     d_self=lambda g, result: g * ((result * result * 0.5).exp() * ROOT_TWO_PI),
     doc="The inverse of Φ: the quantile of the normal distribution.",
 )

@@ -94,7 +94,6 @@ public("special.multigammaln")(mvlgamma.function)
 zeta: Op = of_floats(
     "special_zeta(Operand self, Operand other) -> Tensor",
     by_number("zeta", wide=True),
-    forms="function out",
     words={"self": "self"},
     checks=one_tensor("special_zeta", numbers("zeta_cpu", halves=False)),
     d_self=_no_shape_derivative("zeta"),
