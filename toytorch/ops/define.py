@@ -83,6 +83,11 @@ def internal(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
     return general(signature, kernel, forms="", **fields)
 
 
+def relayout(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
+    """An internal op whose results are arrays of another class than its operands: no fast path."""
+    return define(signature, kernel, kind="layout", forms="", upcast=False, **fields)
+
+
 def decomposition(signature: str, kernel: Fn | str | None, **fields: Any) -> Op:
     """An op that takes matrices apart, or follows from that. Dimensions before the last two are a batch;
     results lie in columns, as LAPACK leaves them; under autocast halves become float32 first. The

@@ -40,7 +40,7 @@ from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import infer_size
 from toytorch.facts.size import is_contiguous as is_row_major
 from toytorch.ops.creation import create, from_data, memory
-from toytorch.ops.define import creating, define, public, relaying, takes_words
+from toytorch.ops.define import creating, public, relaying, relayout, takes_words
 from toytorch.ops.shaping import copies, view
 
 
@@ -56,13 +56,10 @@ def _to_device(xp: Any, a: Any, device: Any, non_blocking: bool) -> Any:
         return target.from_numpy(source.to_numpy(a))
 
 
-move: Op = define(
+move: Op = relayout(
     "_to_device(Tensor self, device device, device source, bool non_blocking=False) -> Tensor",
     lambda xp, a, device, source, non_blocking: _to_device(xp, a, device, non_blocking),
-    kind="layout",  # general, but its results are of another array module: no fast path
     across="always",
-    forms="",
-    upcast=False,
     node="ToCopyBackward0",
     d_self=lambda g, source: move.function(g, source, g.device),
     doc="The values on another device.",

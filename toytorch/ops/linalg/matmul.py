@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.generic import attempt, worthwhile
+from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import IN_C, dtype, from_numpy_dtype, no_kernel
-from toytorch.facts.hints import Array, ArrayModule
+from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
 from toytorch.kernels.tiled_product import FEWEST_OF_STACKS, fewest
@@ -365,13 +366,17 @@ def scaled(g: Tensor, factor: float) -> Any:
     return g if factor == 1 else g * factor
 
 
-addmm = general(
+def sum_with_product(signature: str, kernel: Fn, **fields: Any) -> Op:
+    """An op that gives beta·self + alpha times some product."""
+    fields |= {"forms": "function method inplace out", "older": True}
+    return general(signature, kernel, d_self=lambda g, beta: scaled(g, beta), **fields)
+
+
+addmm = sum_with_product(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addmm,
     out_type="same",
     elsewhere="out_dtype",
-    forms="function method inplace out",
-    d_self=lambda g, beta: scaled(g, beta),
     d_mat1=lambda g, mat2, mat1_order, alpha: scaled(left_share(g, mat2, mat1_order), alpha),
     d_mat2=lambda g, mat1, mat2_order, alpha: scaled(right_share(g, mat1, mat2_order), alpha),
     amp="half",
@@ -382,7 +387,6 @@ addmm = general(
     checks=lambda _, args: same_three(*args[:3]),
     apart="partly",
     doc="beta·self + alpha·mat1·mat2.",
-    older=True,
 )
 
 
@@ -404,14 +408,12 @@ def _baddbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha
     return product
 
 
-baddbmm = general(
+baddbmm = sum_with_product(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) "
     "-> Tensor",
     _baddbmm,
     out_type="same",
     elsewhere="out_dtype",
-    forms="function method inplace out",
-    d_self=lambda g, beta: scaled(g, beta),
     d_batch1=lambda g, batch2, alpha: scaled(g.bmm(batch2.transpose(1, 2)), alpha),
     d_batch2=lambda g, batch1, alpha: scaled(batch1.transpose(1, 2).bmm(g), alpha),
     amp="half",
@@ -419,7 +421,6 @@ baddbmm = general(
     flops=flops.added_matrices,
     checks=lambda _, args: same_of_stacks(*args[:3]),
     doc="beta·self + alpha·batch1·batch2, for each matrix of a batch.",
-    older=True,
 )
 
 

@@ -20,7 +20,7 @@ from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
-from toytorch.ops.define import general, in_own_type, on_tensors, public
+from toytorch.ops.define import general, on_tensors, public
 from toytorch.ops.linalg.checks import identity, need_square
 from toytorch.ops.linalg.matmul import (
     _bmm,
@@ -35,6 +35,7 @@ from toytorch.ops.linalg.matmul import (
     same_scalar_type,
     same_three,
     scaled,
+    sum_with_product,
 )
 from toytorch.ops.linalg.solve import inv
 from toytorch.ops.shaping.rearrange import _common
@@ -66,18 +67,15 @@ def _addmv(xp: ArrayModule, a: Array, mat: Array, vec: Array, beta: int, alpha: 
     return added(xp, a, _mv(xp, mat, vec), beta, alpha)
 
 
-addmv = general(
+addmv = sum_with_product(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addmv,
-    forms="function method inplace out",
     out_type="same",
-    d_self=lambda g, beta: scaled(g, beta),
     d_mat=lambda g, vec, alpha: scaled(g.unsqueeze(1) * vec.unsqueeze(0), alpha),
     d_vec=lambda g, mat, alpha: scaled(mat.t().mv(g), alpha),
     fresh=True,
     checks=lambda _, args: same_of_vector(*args[:3]),
     doc="beta·self + alpha·mat·vec.",
-    older=True,
 )
 
 
@@ -104,11 +102,9 @@ def _addbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha:
     return added(xp, a, _bmm(xp, b1, b2).sum(0), beta, alpha)
 
 
-addbmm = general(
+addbmm = sum_with_product(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addbmm,
-    forms="function method inplace out",
-    d_self=lambda g, beta: scaled(g, beta),
     d_batch1=lambda g, batch2, alpha: scaled(
         g.expand((batch2.shape[0], *g.shape)).bmm(batch2.transpose(1, 2)), alpha
     ),
@@ -119,7 +115,6 @@ addbmm = general(
     out_type="same",
     checks=lambda _, args: same_of_batch(*args[:3]),
     doc="beta·self + alpha·Σ of the matrix products of a batch.",
-    older=True,
 )
 
 
@@ -179,17 +174,15 @@ def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: flo
     return product if half is None else product.astype(half)
 
 
-addr: Op = in_own_type(
+addr: Op = sum_with_product(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     _addr,
-    forms="function method inplace out",
+    upcast=False,
     apart="partly",
     memory="like",
-    d_self=lambda g, beta: scaled(g, beta),
     d_vec1=lambda g, vec2, alpha: scaled(g.mv(vec2.to(g.dtype)), alpha),
     d_vec2=lambda g, vec1, alpha: scaled(g.t().mv(vec1.to(g.dtype)), alpha),
     doc="beta·self + alpha·vec1·vec2ᵀ.",
-    older=True,
 )
 
 

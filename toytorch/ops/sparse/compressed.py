@@ -21,7 +21,7 @@ from toytorch.facts.device import (
     strided,
 )
 from toytorch.facts.hints import Array, ArrayModule, Ints, Layout, Shape
-from toytorch.ops.define import define
+from toytorch.ops.define import relayout
 from toytorch.ops.sparse import compressed_kernels, coo
 from toytorch.ops.sparse.compress import Stored, into
 from toytorch.ops.sparse.kernels import kernel as coo_kernel
@@ -29,13 +29,10 @@ from toytorch.ops.sparse.kernels import kernel as coo_kernel
 LAYOUTS = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 
 
-construct: Op = define(
+construct: Op = relayout(
     "_sparse_compressed_tensor(Tensor compressed_indices, Tensor plain_indices, Tensor values, "
     "int[] size, Layout layout) -> Tensor",
     lambda xp, *parts: CompressedArray(*parts),
-    kind="layout",
-    forms="",
-    upcast=False,
     d_values=lambda g, result: coo.sparse_mask(g, result.detach()).values(),
     doc="A sparse tensor of ends of lines, places and values.",
 )
@@ -57,12 +54,9 @@ def _conversion(name: str, node: str = "") -> Op:
     ) -> CompressedArray:
         return into(a, layout, blocksize, dense_dim)
 
-    made = define(
+    made = relayout(
         f"{name}(Tensor self, Layout layout, int[]? blocksize=None, int? dense_dim=None) -> Tensor",
         run,
-        kind="layout",
-        forms="",
-        upcast=False,
         node=node,
         d_self=lambda g, self: as_operand(g, self),
         doc="The elements that are not zero, by rows or columns (of blocks).",
@@ -91,12 +85,9 @@ def _coordinates(a: CompressedArray) -> SparseArray:
     return a.coordinates()
 
 
-to_coordinates: Op = define(
+to_coordinates: Op = relayout(
     "_compressed_to_coo(Tensor self) -> Tensor",
     _spread,
-    kind="layout",
-    forms="",
-    upcast=False,
     node="ToSparseBackward1",
     d_self=lambda g, self: as_operand(g, self),
     doc="A compressed tensor in coordinates.",

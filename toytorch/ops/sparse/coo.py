@@ -17,19 +17,16 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import sparse_coo, strided
 from toytorch.facts.hints import Array, ArrayModule, DType, Layout, Sizes
-from toytorch.ops.define import define, in_own_type
+from toytorch.ops.define import in_own_type, relayout
 from toytorch.ops.sparse.kernels import kernel, look_up, need_sparse
 
 # -- records --------------------------------------------------------------------------------------
 
 
-construct: Op = define(
+construct: Op = relayout(
     "_sparse_coo_tensor(Tensor indices, Tensor values, int[] size, bool? is_coalesced=None) "
     "-> Tensor",
     lambda xp, *parts: SparseArray(*parts),
-    kind="layout",
-    forms="",
-    upcast=False,
     node="SparseCooTensorWithDimsAndTensorsBackward0",
     d_values=lambda g, indices: entries.function(g, indices),
     doc="A sparse tensor of places and values.",
@@ -92,12 +89,9 @@ def _to_sparse(xp: ArrayModule, a: Array, sparse_dim: int | None) -> SparseArray
     return SparseArray(xp.stack(places).astype(np.int64, copy=False), a[places], a.shape, True)
 
 
-sparse = define(
+sparse = relayout(
     "to_sparse(Tensor self, int? sparse_dim=None) -> Tensor",
     _to_sparse,
-    kind="layout",
-    forms="",
-    upcast=False,
     variant=lambda self, sparse_dim: 1 if sparse_dim is None else 0,
     d_self=lambda g: to_dense(g, masked_grad=False),
     doc="The non-zero elements by their places.",
