@@ -50,9 +50,10 @@ from toytorch.loops.formula import Formula
 registry: dict[str, Op] = {}
 TRAITS = ("shape", "dtype", "order", "layout")  # of a tensor, which a derivative may name
 KINDS = ("pointwise", "reduction", "view", "general", "layout")
-# The forms of kinds that have not just a function, a method and out=.
+# The forms of kinds that have not just a function, a method and out=, but for those of ops with such
+# names: what is below the public functions has none, and what belongs to a package is no method.
 FORMS = {"pointwise": "function method inplace out", "view": "function method"}
-PACKAGED = ("special_", "linalg_")  # names of ops that are no methods, whatever their kind
+NAMED = {"_": "", "special_": "function out", "linalg_": "function out"}
 WITHOUT_GRADIENT = ("indices", "info", "pivots", "exponent", "firsts", "P")  # such results
 PROMOTION = ("default", "float", "count", "tensors", "none")
 VARIANT = {"__slots__": (), "__module__": BUILT_IN}  # what an op's further node classes say
@@ -271,9 +272,9 @@ class Op(Facts):
         if not formula:
             self.kernel, self.plain = kernel, plain
         self.doc = inspect.cleandoc(doc) if "\n" in doc else doc.strip()
-        if forms is None and self.name.startswith(PACKAGED):
-            forms = "function out"
-        given = (FORMS.get(kind, "function method out") if forms is None else forms).split()
+        usual = [made for start, made in NAMED.items() if self.name.startswith(start)]
+        usual.append(FORMS.get(kind, "function method out"))
+        given = (usual[0] if forms is None else forms).split()
         self.has_function, self.has_method = "function" in given, "method" in given
         self.has_inplace, self.has_out = "inplace" in given, "out" in given
         self.count = len(self.schema.returns)

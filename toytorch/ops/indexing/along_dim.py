@@ -515,7 +515,6 @@ def _unscattered(g: Tensor, size: Shape, dim: int, index: Tensor) -> Any:
 scattered: Op = in_own_type(
     "_scattered(Tensor src, int[] size, int dim, Tensor index, bool adds=False) -> Tensor",
     _scattered,
-    forms="",
     node="ScatterAddBackward0",
     d_src=lambda g, size, dim, index: _unscattered(g, size, dim, index),
     batch=batching.into_zeros,

@@ -315,7 +315,6 @@ index_backward: Op = in_own_type(
     "_index_backward(Tensor grad, int[] size, Indices indices) -> Tensor",
     _index_backward,
     host_indices=True,
-    forms="",
     node="IndexPutBackward0",
     d_grad=lambda g, indices: index.function(g, indices),
     doc="The gradient of `index`: sums at index tensors in zeros of a size.",

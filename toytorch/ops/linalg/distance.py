@@ -149,7 +149,6 @@ def _squared_gradient(g: Tensor) -> Any:
 squared = in_own_type(
     "_square_of_pairs(Tensor self, int n) -> Tensor",
     _squared,
-    forms="",
     d_self=_squared_gradient,
     fresh=True,
     doc="The symmetric matrix of numbers for all pairs i < j, with zeros on its diagonal.",

@@ -263,7 +263,6 @@ def _cdist(xp: ArrayModule, a: Array, b: Array, p: float, mode: int) -> Any:
 share_or_zero = pointwise(
     "_share_or_zero(Tensor self, Tensor other) -> Tensor",
     formula="0 if other == 0 else self / other",
-    forms="",
     d_self="0 if other == 0 else g / other",
     d_other="0 if other == 0 else -g * self / (other * other)",
     doc="self / other, and 0 where other is 0.",

@@ -47,7 +47,6 @@ def _softmax_share(g: Tensor, result: Tensor, dim: int) -> Any:
 safe_softmax = reduction(
     "_safe_softmax(Tensor self, int dim, dtype? dtype=None) -> Tensor",
     _safe_softmax,
-    forms="",
     d_self=_softmax_share,
     one_backward=True,
     names="same",

@@ -162,7 +162,6 @@ def _softmax_share_output(g: Tensor, grad_output: Tensor, output: Tensor, dim: i
 reduction(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim) -> Tensor",
     _softmax_backward,
-    forms="",
     d_grad_output=lambda g, output, dim: g * output - output * (g * output).sum(dim, True),
     d_output=_softmax_share_output,
     batch="along",

@@ -130,7 +130,6 @@ def _spread(xp: ArrayModule, g: Array, shape: Sizes, dim: Ints | None, keepdim: 
 view(
     "_spread(Tensor self, int[] shape, int[]? dim, bool keepdim) -> Tensor",
     _spread,
-    forms="",
     d_self=lambda g, self_shape, dim, keepdim: g.sum(dim, keepdim).reshape(self_shape),
     batch=batching.spread_sum,
     doc="A result of a reduction over the shape that was reduced: the gradient of a sum.",

@@ -93,7 +93,6 @@ def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
 cast = in_own_type(
     "_to_copy(Tensor self, *, dtype dtype) -> Tensor",
     _cast,
-    forms="",
     d_self=lambda g: g,
     batch="leading",
     names="same",

@@ -99,7 +99,6 @@ unsafe_view = view(
 reshape_alias = view(
     "_reshape_alias(Tensor self, int... shape) -> Tensor",
     _view,
-    forms="",
     d_self="g.reshape(self_shape)",
     absorbs=True,
     batch=batching.reshaped,

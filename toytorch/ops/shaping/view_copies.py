@@ -69,7 +69,6 @@ VIEWS = {
 detached = in_own_type(
     "_detach_copy(Tensor self) -> Tensor",
     lambda xp, a: xp.array(a, order="C"),
-    forms="",
     node="NotImplemented",
     d_self=underived("aten::detach_copy"),
     fresh=True,

@@ -40,7 +40,6 @@ def _entries(xp: ArrayModule, a: Array, indices: Array) -> Any:
 entries: Op = in_own_type(
     "_sparse_entries(Tensor self, Tensor indices) -> Tensor",
     _entries,
-    forms="",
     node="IndexBackward0",
     d_self=lambda g, indices, self_shape: construct.function(indices, g, tuple(self_shape)),
     doc="The elements, or blocks of them, at the places that columns of indices name.",
