@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from toytorch.facts.hints import Array
+    from toytorch.facts.hints import Array, Shape
 
 # One number, where there may be several, is one of these; int() would end a trace.
 WHOLE = (int, np.integer)
@@ -266,3 +266,17 @@ def view_strides(
             if i > 0:
                 chunk_stride, chunk, filled = strides[i - 1], 1, 1
     return tuple(out) if position == -1 else None
+
+
+def need_room(
+    size: Shape, stride: Shape, start: int, item: int, held: int, said: Shape | None = None
+) -> None:
+    """Refuses a view, of elements of `item` bytes, that reaches beyond its storage's `held` bytes; the
+    strides may be `said` otherwise."""
+    needed = (start + 1 + sum((n - 1) * s for n, s in zip(size, stride))) * item
+    if 0 not in size and needed > held:
+        strides = list(stride if said is None else said)
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {strides}, storage offset {start}, and itemsize "
+            f"{item} requiring a storage size of {needed} are out of bounds for storage of size {held}"
+        )

@@ -20,7 +20,7 @@ from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.device import channels_last, channels_last_3d, preserve_format, strided
 from toytorch.facts.hints import Array, MemoryFormat, Shape, Sizes
-from toytorch.facts.size import contiguous_strides
+from toytorch.facts.size import contiguous_strides, need_room
 from toytorch.ops.define import relaying
 from toytorch.ops.shaping.strided import refuse_endless
 from toytorch.settings import are_deterministic_algorithms_enabled, fills_uninitialized_memory
@@ -120,14 +120,7 @@ def set_(
 def refuse_outside(flat: Any, size: Sizes, stride: Shape | None, start: int) -> None:
     """Refuses a place beyond the end of a storage, which grows only where sizes change."""
     steps = contiguous_strides(size) if stride is None else tuple(stride)
-    last = 0 if 0 in size else start + 1 + sum((n - 1) * s for n, s in zip(size, steps))
-    if last > flat.size:
-        width = flat.itemsize
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride or ())}, storage offset {start}, "
-            f"and itemsize {width} requiring a storage size of {last * width} are out of bounds for "
-            f"storage of size {flat.nbytes}"
-        )
+    need_room(size, steps, start, flat.itemsize, flat.nbytes, stride or ())
 
 
 def reaching(

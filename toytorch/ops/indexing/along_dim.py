@@ -16,7 +16,7 @@ from toytorch.core.op import Op
 from toytorch.core.scalars import as_element
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Scalar, Shape, Sizes
-from toytorch.facts.size import wrap_dim
+from toytorch.facts.size import need_room, wrap_dim
 from toytorch.ops import aten_words, batching
 from toytorch.ops.define import in_own_type
 from toytorch.ops.indexing.by_index import add_at, type_name
@@ -77,12 +77,7 @@ def _inside_memory(words: Refusals, a: Array, d: int, i: Array) -> None:
     elif math.prod(shape):
         inner = [max(n, 1) for n in a.shape]
         steps = [0 if k == d else math.prod(inner[k + 1 :]) for k in range(a.ndim)]
-        needed = a.itemsize * (1 + sum((n - 1) * s for n, s in zip(shape, steps)))
-        raise RuntimeError(
-            f"setStorage: sizes {shape}, strides {steps}, storage offset 0, and itemsize "
-            f"{a.itemsize} requiring a storage size of {needed} are out of bounds for storage of "
-            "size 0"
-        )
+        need_room(shape, steps, 0, a.itemsize, 0)
 
 
 def check_slices(name: str, a: Array, d: int, i: Array, source: Array) -> None:

@@ -12,6 +12,7 @@ from toytorch.backends import base, generic, no_elements
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import composed
 from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
+from toytorch.facts.size import need_room
 from toytorch.ops import batching
 from toytorch.ops.define import general, on_tensors, view
 
@@ -48,13 +49,7 @@ def _as_strided(
             storage_offset = (backend.data_ptr(a) - backend.data_ptr(flat)) // a.itemsize
         else:
             storage_offset = no_elements.offset(a, flat)
-    last = storage_offset + sum((n - 1) * s for n, s in zip(size, stride))
-    if 0 not in size and last >= flat.size:
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
-            f"{storage_offset}, and itemsize {a.itemsize} requiring a storage size of "
-            f"{(last + 1) * a.itemsize} are out of bounds for storage of size {flat.nbytes}"
-        )
+    need_room(size, stride, storage_offset, a.itemsize, flat.nbytes)
     return backend.as_strided(flat, tuple(size), tuple(stride), storage_offset)
 
 
