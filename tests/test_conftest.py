@@ -61,6 +61,7 @@ def test_the_projects_own_filter_is_strict(pytestconfig: pytest.Config) -> None:
         others
         == [
             "ignore:This DataLoader will create",  # more workers than this machine has cores
+            "ignore:.torch.jit.script. is deprecated",  # by PyTorch's own forward derivatives, in tests
             "ignore:enable_nested_tensor is True",  # of nn.Transformer's own defaults, as PyTorch says it
         ]
     )

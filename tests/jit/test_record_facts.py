@@ -41,7 +41,8 @@ MORE = [  # views that do more than that
 def view_node(name: str, shape: tuple[int, ...], args: tuple[Any, ...]) -> Node:
     """The node of a view of ones."""
     graph, x = Graph(), torch.ones(shape)
-    result = torch.ops.registry[name].function(x, *args)
+    given = [a for a in args if a is not None]  # None stands for a dimension that was left out
+    result = torch.ops.registry[name].function(x, *given)
     inputs = [graph.add_input(types.of(x)), *(graph.constant(a).output for a in args)]
     return graph.make(f"aten::{name}", inputs, [types.of(result)])
 

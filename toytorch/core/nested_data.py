@@ -70,8 +70,10 @@ def infer_dtype(data: Any) -> types.dtype:
             found = value.dtype
         elif isinstance(value, (np.generic, np.ndarray)):
             found = types.from_numpy_dtype(value.dtype)
-        elif isinstance(value, (builtins.bool, int, float, builtins.complex)):
+        elif isinstance(value, (builtins.bool, float, builtins.complex)):
             found = types.of_scalar(value)
+        elif isinstance(value, int):
+            found = types.int64  # of any size: `to_array` refuses what has no room
         elif is_sequence(value) and not isinstance(value, (str, bytes)):
             stack.extend(value[i] for i in range(len(value)))
             continue
