@@ -114,11 +114,13 @@ Storage = globals()["FloatStorage"]
 
 
 def typename(obj: Any) -> str:
-    """The legacy name of a tensor's type, or the qualified name of another object's class."""
+    """The legacy name of a tensor's type, or the qualified name of a class or of an object's class."""
     if isinstance(obj, Tensor):
         return str(obj.type())
-    cls = type(obj)
-    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+    named = obj if hasattr(obj, "__qualname__") or hasattr(obj, "__name__") else type(obj)
+    module = getattr(named, "__module__", "") or ""
+    name = getattr(named, "__qualname__", None) or named.__name__
+    return str(name) if module in ("", "builtins") else f"{module}.{name}"
 
 
 def _overrides() -> None:

@@ -16,7 +16,7 @@ from tests.oracle import torch as oracle
 
 pytest.importorskip("tensorboard", reason="tensorboard, the extra, is not installed")
 import toytorch as torch
-from toytorch.utils.tensorboard import SummaryWriter, protos
+from toytorch.utils.tensorboard import SummaryWriter, media, protos
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 RNG = np.random.default_rng(0)
@@ -132,7 +132,19 @@ FILLS = {
     ),
     "multiline chart": lambda w: w.add_custom_scalars_multilinechart(["a", "b"], "c", "t"),
     "margin chart": lambda w: w.add_custom_scalars_marginchart(["a", "b", "c"]),
+    "audio": lambda w: w.add_audio("a", np.sin(VALUES)[None], 3, 8000),
+    "audio, too loud": lambda w: w.add_audio("a", VALUES),
+    "mesh": lambda w: w.add_mesh("m", VALUES[:60].reshape(2, 10, 3), global_step=1),
+    "mesh of faces": lambda w: w.add_mesh(
+        "m", VALUES[:12].reshape(1, 4, 3), COLOURS, COLOURS % 4, {"camera": {"fov": 75}, "a": 1}
+    ),
+    "boxes": lambda w: w.add_image_with_boxes("b", LARGE, BOXES, 2),
+    "boxes with labels": lambda w: w.add_image_with_boxes("b", LARGE, BOXES, labels=["a", "dog"]),
+    "boxes, smaller": lambda w: w.add_image_with_boxes("b", LARGE, BOXES, rescale=0.5, labels="a"),
 }
+COLOURS = np.arange(12).reshape(1, 4, 3)
+LARGE = RNG.random((3, 40, 60))
+BOXES = np.array([[2, 3, 30, 35], [20.5, 10, 50, 30]])
 RNG_IMAGE = RNG.random((6, 7, 3))
 BATCH = RNG.random((11, 3, 4, 5))
 LABELS = (VALUES > 0).astype(int)
@@ -171,6 +183,8 @@ def test_tensors_are_taken(name: str, tmp_path: Path) -> None:
         lambda w: w.add_hparams({"a": 1}, {}, {"a": ["x"]}),
         lambda w: w.add_embedding(np.zeros((2, 2)), metadata=["a"]),
         lambda w: w.add_custom_scalars_marginchart(["a"]),
+        lambda w: w.add_audio("a", np.zeros((2, 3))),
+        lambda w: w.add_mesh("m", np.zeros((2, 3))),
     ],
 )
 def test_refusals(bad: Any, tmp_path: Path) -> None:
@@ -183,6 +197,25 @@ def test_refusals(bad: Any, tmp_path: Path) -> None:
         return None
 
     assert refusal(torch) is refusal(oracle) is not None
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_video(count: int, channels: int, tmp_path: Path) -> None:
+    """Frames are laid out as PyTorch's; its own file needs a package that is not here."""
+    import io
+
+    from PIL import Image
+    from torch.utils.tensorboard._utils import _prepare_video
+
+    films = RNG.random((count, 4, channels, 6, 5))
+    assert (media.frames(films) == _prepare_video(films)).all()
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_video("v", torch.tensor(films), 1, fps=5)
+    (value,) = [v for _, e in events(tmp_path) for v in e.summary.value]
+    shown = Image.open(io.BytesIO(value.image.encoded_image_string))
+    assert (shown.n_frames, shown.info["duration"]) == (4, 200)
+    assert (value.image.height, value.image.width) == media.frames(films).shape[1:3]
 
 
 def test_embedding_files(tmp_path: Path) -> None:

@@ -509,6 +509,8 @@ class Engine:
                 if capture and known is not None and known[1] is not leaf.dtype:
                     continue  # with another type it is another leaf
                 holder = [as_known(holder[0], known)]
+            if leaf._grad_kind and leaf._grad_kind is not ... and holder[0] is not None:
+                holder = [holder[0].to(leaf._grad_kind)]
             if capture:
                 grad = holder.pop()
                 for hook in list(leaf._hooks.values()) if leaf._hooks else ():

@@ -65,6 +65,7 @@ class Tensor:
         "__dict__", "__weakref__", "_array", "_dtype", "_grad_edge", "_requires_grad", "_storage",
     )  # fmt: skip
     _grad: Any = None  # what backward accumulated
+    _grad_kind: Any = ...  # the type of gradients; None for any, ... for the tensor's own
     _base: Any = None  # the tensor whose memory this is a view of
     _views: Any = None  # weak references to the views of this tensor
     _hooks: Any = None  # hooks on a leaf's gradient
@@ -461,10 +462,11 @@ class Tensor:
                 )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            if value._dtype is not self._dtype:
+            kind = self._dtype if self._grad_kind is ... else self._grad_kind
+            if kind is not None and value._dtype is not kind:
                 raise RuntimeError(
                     f"attempting to assign a gradient with dtype '{IN_C.get(value._dtype.name)}' to a "
-                    f"tensor with grad_dtype '{self._dtype.legacy}'. The gradient must match the "
+                    f"tensor with grad_dtype '{kind.legacy}'. The gradient must match the "
                     "tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's "
                     "grad_dtype attribute with a specific dtype, or None to allow any dtype. Set "
                     "grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may "
@@ -494,6 +496,31 @@ class Tensor:
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
+
+    @property
+    def grad_dtype(self) -> dtype_class | None:
+        """The type that gradients of this leaf get: its own, unless it was set; None lets any be."""
+        if self._grad_edge is not None:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        kind: dtype_class | None = self._dtype if self._grad_kind is ... else self._grad_kind
+        return kind
+
+    @grad_dtype.setter
+    def grad_dtype(self, value: dtype_class | None) -> None:
+        if self._grad_edge is not None:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        if value is not None and not isinstance(value, dtype_class):
+            raise RuntimeError(
+                f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}"
+            )
+        if value is not None and self._grad is not None and self._grad._dtype is not value:
+            raise RuntimeError(
+                f"Cannot set grad_dtype to '{value.legacy}' because there is already a gradient with "
+                f"dtype '{IN_C.get(self._grad._dtype.name)}'. Please clear the gradient (.grad = None) "
+                "before changing grad_dtype, or ensure the new grad_dtype matches the existing "
+                "gradient's dtype."
+            )
+        self._grad_kind = value
 
     @property
     def retains_grad(self) -> bool:
@@ -604,6 +631,8 @@ class Tensor:
             old.add_(grad)
         for hook in list(self._post_hooks.values()) if self._post_hooks else ():
             said = hook(self)
+            if said is self:  # as `lambda p: p.add_(…)` gives it back
+                continue
             if isinstance(said, Tensor):
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
             if said is not None:

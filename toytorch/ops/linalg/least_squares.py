@@ -124,7 +124,8 @@ def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str
     vector = is_vector(a.shape, b.shape)
     b = b[..., None] if vector else b
     m, n = a.shape[-2:]
-    batch = broadcast_pair(a.shape[:-2], b.shape[:-2])
+    # Of one matrix fewer dimensions are those before its columns, as PyTorch counts them.
+    batch = broadcast_pair(a.shape[:-2], b.shape[: -1 if b.ndim < a.ndim else -2])
     real = a.real.dtype
     s = xp.zeros((*a.shape[:-2], min(m, n)), real)
     count = xp.zeros(a.shape[:-2], np.int64)
@@ -158,7 +159,8 @@ def _lstsq(xp: ArrayModule, a: Array, b: Array, rcond: float | None, driver: str
             found = [by_pivots(one, two, limit) for one, two in zip(left, right)]
             x = np.array([one for one, _ in found]).reshape(*batch, n, b.shape[-1])
             ranks = np.array([rank for _, rank in found]).reshape(batch)
-            count = ranks[(0,) * (len(batch) - count.ndim)]
+            count = ranks[tuple(slice(n) for n in count.shape)]  # one matrix serves for several
+    x = xp.broadcast_to(x, (*batch, *x.shape[-2:]))
     residuals = xp.empty(0, real)
     if m > n and driver != "gelsy" and (driver == "gels" or bool((count == n).all())):
         error = abs(a @ x - b)

@@ -31,6 +31,7 @@ PLACES = {  # our name: the module in tensorboard, the module in tensorboardX
         "tensorboard.plugins.pr_curve.plugin_data_pb2",
         "tensorboardX.proto.plugin_pr_curve_pb2",
     ),
+    "mesh": ("tensorboard.plugins.mesh.plugin_data_pb2", "tensorboardX.proto.plugin_mesh_pb2"),
     "text": ("tensorboard.plugins.text.plugin_data_pb2", "tensorboardX.proto.plugin_text_pb2"),
     "layout": ("tensorboard.plugins.custom_scalar.layout_pb2", "tensorboardX.proto.layout_pb2"),
     "writer": ("tensorboard.summary.writer.event_file_writer", "tensorboardX.event_file_writer"),

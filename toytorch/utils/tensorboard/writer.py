@@ -14,7 +14,7 @@ import numpy as np
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array
-from toytorch.utils.tensorboard import embedding, graph, hparams, images, summaries
+from toytorch.utils.tensorboard import embedding, graph, hparams, images, media, summaries
 from toytorch.utils.tensorboard.protos import event_writer, proto
 
 
@@ -286,6 +286,60 @@ class SummaryWriter:
         if isinstance(img_tensor, list):  # a list of CHW pictures
             img_tensor = np.stack([images.make_np(one) for one in img_tensor])
         self._add(summaries.image(tag, img_tensor, dataformats), global_step, walltime)
+
+    def add_image_with_boxes(
+        self,
+        tag: str,
+        img_tensor: Array,
+        box_tensor: Array,
+        global_step: int | None = None,
+        walltime: float | None = None,
+        rescale: float = 1,
+        dataformats: str = "CHW",
+        labels: Sequence[str] | None = None,
+    ) -> None:
+        """Adds a picture with boxes (N, 4), each (xmin, ymin, xmax, ymax), and their labels."""
+        labels = [labels] if isinstance(labels, str) else labels
+        if labels is not None and len(labels) != box_tensor.shape[0]:
+            labels = None
+        made = media.boxed(tag, img_tensor, box_tensor, rescale, dataformats, labels)
+        self._add(made, global_step, walltime)
+
+    def add_video(
+        self,
+        tag: str,
+        vid_tensor: Array,
+        global_step: int | None = None,
+        fps: float = 4,
+        walltime: float | None = None,
+    ) -> None:
+        """Adds films (N, T, C, H, W), bytes or numbers in [0, 1], side by side."""
+        self._add(media.video(tag, vid_tensor, fps), global_step, walltime)
+
+    def add_audio(
+        self,
+        tag: str,
+        snd_tensor: Array,
+        global_step: int | None = None,
+        sample_rate: int = 44100,
+        walltime: float | None = None,
+    ) -> None:
+        """Adds sound (1, L), numbers in [-1, 1]."""
+        self._add(media.audio(tag, snd_tensor, sample_rate), global_step, walltime)
+
+    def add_mesh(
+        self,
+        tag: str,
+        vertices: Array,
+        colors: Array | None = None,
+        faces: Array | None = None,
+        config_dict: dict[str, Any] | None = None,
+        global_step: int | None = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Adds points (B, N, 3), with colours and, as triangles of their numbers, faces."""
+        made = media.mesh(tag, config_dict, VERTEX=vertices, FACE=faces, COLOR=colors)
+        self._add(made, global_step, walltime)
 
     def add_figure(
         self,
