@@ -64,6 +64,7 @@ from toytorch.autograd import (
     set_grad_enabled,
 )
 from toytorch import amp, autograd, random
+from toytorch.random import thread_safe_generator
 from toytorch.amp import (
     autocast,
     clear_autocast_cache,

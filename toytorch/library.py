@@ -14,20 +14,30 @@ tensor([2., 2.])
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import types as _python
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from toytorch.autograd.custom_op import COMPOSITE, EVERYWHERE, NAMESPACES, Definition, found, split
+from toytorch.autograd.custom_op import (
+    COMPOSITE,
+    EVERYWHERE,
+    Definition,
+    found,
+    split,
+    when_defined,
+)
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import device
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Fn
+from toytorch.ops.namespaces import NAMESPACES
 
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "infer_schema",
+    "opcheck",  # noqa: F822  # found by __getattr__
     "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_vmap",
     "triton_op", "wrap_triton",
 ]  # fmt: skip
@@ -243,17 +253,20 @@ def register_kernel(
         kinds = [device_types] if isinstance(device_types, str) else list(device_types)
 
     def make(function: Fn) -> Fn:
-        found(op).kernels.update(dict.fromkeys(kinds, function))
+        when_defined(op, lambda d: d.kernels.update(dict.fromkeys(kinds, function)))
         return function
 
-    return make if func is None else make(func)
+    if func is None:
+        return make
+    make(func)
+    return None
 
 
 def register_fake(op: object, func: Fn | None = None, /, *, lib: object = None, **_: object) -> Any:
     """Sets the function that says which shape and type the result has."""
 
     def make(function: Fn) -> Fn:
-        found(op).fake = function
+        when_defined(op, lambda d: setattr(d, "fake", function))
         return function
 
     return make if func is None else make(func)
@@ -285,6 +298,12 @@ def register_autocast(
     """Sets the type that floating arguments get under autocast."""
     definition = found(op)
     definition.autocast = cast_inputs
+
+
+def __getattr__(name: str) -> Any:
+    if name == "opcheck":  # seldom wanted, and needs the compiler
+        return importlib.import_module("toytorch.testing.opcheck").opcheck
+    raise AttributeError(f"module 'torch.library' has no attribute '{name}'")
 
 
 def get_ctx() -> Any:
@@ -334,13 +353,15 @@ class Library:
         key = dispatch_key or self.dispatch_key
         if isinstance(op_name, str) and "::" not in op_name:
             op_name = f"{self.ns}::{op_name}"
-        definition = found(op_name)
-        if key in ("Meta", "Fake"):
-            definition.fake = fn
-        elif key.startswith("Autograd"):
-            definition.kernels[COMPOSITE[0]] = fn
-        else:
-            definition.kernels[KEYS.get(key, key or COMPOSITE[0])] = fn
+
+        def complete(definition: Definition) -> None:
+            if key in ("Meta", "Fake"):
+                definition.fake = fn
+            else:
+                kind = COMPOSITE[0] if key.startswith("Autograd") else key or COMPOSITE[0]
+                definition.kernels[KEYS.get(kind, kind)] = fn
+
+        when_defined(op_name, complete)
 
     def _destroy(self) -> None:
         for name in self._names:
@@ -377,9 +398,13 @@ def impl(
         return older
     kinds = [types] if isinstance(types, str) else list(types or ("",))
 
+    more = {KEYS.get(kind, kind) for kind in kinds}
+
     def make(function: Fn) -> Fn:
-        for kind in kinds:
-            found(qualname).kernels[KEYS.get(kind, kind)] = function
+        when_defined(qualname, lambda d: d.kernels.update(dict.fromkeys(more, function)))
         return function
 
-    return make if func is None else make(func)
+    if func is None:
+        return make
+    make(func)
+    return None

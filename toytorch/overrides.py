@@ -39,7 +39,7 @@ from toytorch.nn.parameter import Buffer, Parameter
 __all__ = [
     "enable_reentrant_dispatch", "get_ignored_functions", "get_overridable_functions",
     "get_testing_overrides", "handle_torch_function", "has_torch_function", "is_tensor_like",
-    "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
+    "is_tensor_method_or_property", "redispatch_function", "resolve_name", "wrap_torch_function",
 ]  # fmt: skip
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -110,7 +110,8 @@ def get_overridable_functions() -> dict[Any, list[Fn]]:
 
 def get_ignored_functions() -> set[Fn]:
     """The public functions that never ask."""
-    return {vars(torch)[name] for name in IGNORED if callable(vars(torch).get(name))}
+    found = {vars(torch)[name] for name in IGNORED if callable(vars(torch).get(name))}
+    return found | {vars(Tensor)[name] for name in METHODS if callable(vars(Tensor).get(name))}
 
 
 def get_testing_overrides() -> dict[Fn, Fn]:
@@ -159,6 +160,9 @@ def is_tensor_like(inp: object) -> bool:
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether somebody wants to be asked: one of these objects, or a mode."""
+    if asking.passed:
+        asking.passed = False
+        return False
     if asking.modes and not asking.all_off:
         return True
     return not asking.off and any(answers(type(a)) for a in relevant_args)
@@ -221,6 +225,18 @@ def handle_torch_function(
         + "".join(f"  - {what}\n" for what in tried)
         + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )
+
+
+def redispatch_function(func: Fn, types: Any, args: Any, kwargs: Any) -> Any:
+    """What a function does itself: it asks nobody, though the functions that it calls do."""
+    plain = body_of(func)
+    if plain is not func:
+        return plain(*args, **(kwargs or {}))
+    asking.passed = True
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        asking.passed = False
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[F], F]:

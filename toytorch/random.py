@@ -22,8 +22,12 @@ from toytorch.facts.device import device
 
 __all__ = [
     "default_generator", "fork_rng", "get_cpu_generator", "get_rng_state", "initial_seed",
-    "manual_seed", "seed", "set_cpu_generator", "set_rng_state",
+    "manual_seed", "seed", "set_cpu_generator", "set_rng_state", "thread_safe_generator",
 ]  # fmt: skip
+
+
+def thread_safe_generator() -> None:
+    """None, which stands for the generator of all: workers that load data are processes here."""
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from toytorch.autograd.function import Function
@@ -13,10 +14,11 @@ from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Fn
 from toytorch.facts.pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
 from toytorch.facts.schema import REQUIRED, Schema, parse
+from toytorch.ops.namespaces import NAMESPACES, namespace
 
 EVERYWHERE = "default"
 COMPOSITE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "", "default")
-NAMESPACES: dict[str, dict[str, Definition]] = {}
+PENDING: dict[str, list[Callable[[Definition], object]]] = {}  # for operators defined later
 
 
 def read(qualified: str, text: str) -> Schema:
@@ -42,6 +44,13 @@ class Definition:
         self.checks_aliases = False
         self.autocast: dtype | None = None
         NAMESPACES.setdefault(self.namespace, {})[self.name] = self
+        for complete in PENDING.pop(qualified, ()):
+            complete(self)
+
+    @functools.cached_property
+    def packet(self) -> Packet:
+        """What `torch.ops` shows of it."""
+        return Packet(self)
 
     def bound(
         self, args: tuple[object, ...], kwargs: dict[str, object]
@@ -82,10 +91,15 @@ class Definition:
             a.name: values[a.name] for a in wanted if a.keyword_only
         }
 
+    @property
+    def composite(self) -> bool:
+        """Whether it is made of steps that are recorded themselves."""
+        return not self.kernels or COMPOSITE[0] in self.kernels
+
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """The operator's result; recorded as one step if an argument wants a gradient."""
         values, named = self.bound(args, kwargs)
-        if not self.kernels or COMPOSITE[0] in self.kernels:  # made of steps that are recorded
+        if self.composite:
             return self.run(values, named)
         leaves, spec = tree_flatten((values, named))
         if state.local.grad and any(isinstance(x, Tensor) and x._requires_grad for x in leaves):
@@ -209,12 +223,18 @@ def found(op: object) -> Definition:
     """The definition of an operator that is given by name or as an object."""
     if hasattr(op, "_definition"):
         return op._definition
-    qualified = str(op)
-    namespace, name = split(qualified)
-    found = NAMESPACES.get(namespace, {}).get(name)
-    if found is None:
-        raise RuntimeError(f"operator {qualified} does not exist")
-    return found
+    space, name = split(str(op))
+    return getattr(namespace(space), name)._definition  # type: ignore[no-any-return]  # of a Packet
+
+
+def when_defined(op: object, complete: Callable[[Definition], object]) -> None:
+    """Adds to an operator's definition, as soon as there is one."""
+    known = hasattr(op, "_definition")
+    space, name = ("", "") if known else split(str(op))
+    if known or name in NAMESPACES.get(space, {}):
+        complete(found(op))
+    else:
+        PENDING.setdefault(f"{space}::{name}", []).append(complete)
 
 
 class Overload:
@@ -258,25 +278,3 @@ class Packet:
 
     def __str__(self) -> str:
         return f"{self._namespace}.{self.__name__}"
-
-
-class Namespace:
-    """`torch.ops.my`."""
-
-    def __init__(self, name: str) -> None:
-        self.__name__ = name
-
-    def __getattr__(self, name: str) -> Packet:
-        found = NAMESPACES.get(self.__name__, {}).get(name)
-        if found is None:
-            raise AttributeError(
-                f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}'"
-            )
-        return _packet(found)
-
-    def __dir__(self) -> list[str]:
-        return sorted(NAMESPACES.get(self.__name__, {}))
-
-
-_packet = functools.cache(Packet)
-namespace = functools.cache(Namespace)

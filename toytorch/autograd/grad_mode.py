@@ -2,6 +2,7 @@
 
 from toytorch.autograd.modes import (
     enable_grad,
+    enforce_grad_layout_policy,
     inference_mode,
     no_grad,
     set_grad_enabled,
@@ -10,6 +11,7 @@ from toytorch.autograd.modes import (
 
 __all__ = [
     "enable_grad",
+    "enforce_grad_layout_policy",
     "inference_mode",
     "no_grad",
     "set_grad_enabled",

@@ -10,8 +10,9 @@ from toytorch.facts import state, warned
 from toytorch.facts.hints import Fn
 
 __all__ = [
-    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
-    "is_multithreading_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled",
+    "enable_grad", "enforce_grad_layout_policy", "inference_mode", "is_grad_enabled",
+    "is_inference_mode_enabled", "is_multithreading_enabled", "no_grad", "set_grad_enabled",
+    "set_multithreading_enabled",
 ]  # fmt: skip
 
 is_grad_enabled = state.is_grad_enabled
@@ -164,6 +165,22 @@ class inference_mode(Mode):
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is inside `inference_mode`."""
     return bool(state.local.inference)
+
+
+class enforce_grad_layout_policy(Mode):
+    """Whether gradients have to lie as their leaves do. They always do here, so nothing changes."""
+
+    def __init__(self, enable: bool = True) -> None:
+        self.mode: Any = enable
+
+    def __enter__(self) -> None:
+        """Nothing is switched."""
+
+    def __exit__(self, *exc: object) -> None:
+        """Nothing was switched."""
+
+    def clone(self) -> Mode:
+        return enforce_grad_layout_policy(self.mode)
 
 
 class set_multithreading_enabled:

@@ -6,11 +6,15 @@ otherwise all of its elements are.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.device import strided
+from toytorch.facts.dtype import float64
 from toytorch.facts.hints import Fn
+from toytorch.facts.pytree import tree_map
+from toytorch.ops.creation.ranges import arange
 from toytorch.ops.sparse import coo
 
 
@@ -31,6 +35,50 @@ def densified(func: Fn, inputs: tuple[Any, ...], masked: bool) -> tuple[Fn, tupl
         return func(*args)
 
     return of_dense, tuple(dense)
+
+
+def as_sparse_gradcheck(gradcheck: Fn) -> Fn:
+    """A `gradcheck` of functions that take or give sparse tensors.
+
+    Inputs are varied at the entries that they have (`masked=True`), or at all of them. Like
+    `torch.sparse.as_sparse_gradcheck`.
+
+    >>> x = torch.eye(2, dtype=torch.float64).to_sparse().requires_grad_()
+    >>> as_sparse_gradcheck(torch.autograd.gradcheck)(lambda x: x * 2, x)
+    True
+    """
+
+    @functools.wraps(gradcheck)
+    def check(func: Fn, inputs: Any, masked: bool = False, **options: Any) -> Any:
+        given = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
+        filled = [
+            x if masked or not isinstance(x, Tensor) or x.layout is strided else with_all_entries(x)
+            for x in given
+        ]
+        of_values, values = densified(func, tuple(filled), True)
+
+        def dense(*args: Any) -> Any:
+            return tree_map(
+                lambda v: (
+                    v.to_dense(masked_grad=masked)
+                    if isinstance(v, Tensor) and v.layout is not strided
+                    else v
+                ),
+                of_values(*args),
+            )
+
+        return gradcheck(dense, values, **options)
+
+    return check
+
+
+def with_all_entries(x: Tensor) -> Tensor:
+    """A sparse tensor that stores its zeros, too."""
+    dense = x.detach().to_dense()
+    places = arange(1, dense.numel() + 1, dtype=float64).reshape(dense.shape)
+    full = as_layout(x, places)
+    made = with_values(full, dense.reshape(-1)[_values(full).long() - 1])
+    return made.requires_grad_(x.requires_grad)
 
 
 def _values(x: Tensor) -> Tensor:

@@ -68,6 +68,13 @@ distributions.transforms.vectors      torch.distributions.transforms  PositiveDe
 distributions.transforms.vectors      torch.distributions.transforms  ReshapeTransform SoftmaxTransform
 distributions.transforms.vectors      torch.distributions.transforms  StickBreakingTransform
 
+cuda.comm               torch.nn.parallel.comm         broadcast broadcast_coalesced gather
+cuda.comm               torch.nn.parallel.comm         reduce_add reduce_add_coalesced scatter
+masked.tensor           torch.masked.maskedtensor.core      MaskedTensor is_masked_tensor
+masked.tensor           torch.masked.maskedtensor.creation  as_masked_tensor masked_tensor
+nn.utils.init           torch.nn.utils.memory_format   convert_conv2d_weight_memory_format
+nn.utils.init           torch.nn.utils.memory_format   convert_conv3d_weight_memory_format
+
 nn.modules.attention             torch.nn.modules.activation  MultiheadAttention
 nn.modules.softmax               torch.nn.modules.activation  GLU LogSoftmax Softmax Softmax2d
 nn.modules.softmax               torch.nn.modules.activation  Softmin
@@ -150,7 +157,7 @@ def finder(module: str) -> Callable[[str], Any]:
 
 
 PLACES = frozenset(PYTORCH_MODULES.values()) - {"torch._C._autograd"}  # an attribute there
-PLACES |= {"torch.nested._internal"}  # which has one of them
+PLACES |= {p.rpartition(".")[0] for p in PLACES} - {"torch"}  # packages of such modules
 
 
 def module_of_moved(theirs: str) -> ModuleType:

@@ -32,6 +32,7 @@ class Asking(threading.local):
     everybody = False  # whether the functions ask, in all threads
     off = False  # whether subclasses are not asked
     all_off = False  # whether modes are not asked either
+    passed = False  # whether the next function that would ask is passed over
     dispatch_off = False  # whether the `__torch_dispatch__` of subclasses is not asked
     modes: tuple[Any, ...] = ()  # `TorchFunctionMode`s in force; the last one is asked first
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import platform
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 from toytorch.cpu import amp
 from toytorch.facts.hints import Device
 from toytorch.facts.package import show as _show
+from toytorch.loops import processor
 
 
 def is_available() -> bool:
@@ -37,6 +46,35 @@ def is_initialized() -> bool:
 
 def set_device(device: Device) -> None:
     """Does nothing: there is one."""
+
+
+# Features that PyTorch calls otherwise than LLVM, with the characters between words left out.
+OTHERWISE = {"fma": "fma3", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "fp16": "fp16_arith"}
+SHOWN = re.compile(
+    r"(sse.*|avx.*|amx_.*|fma[34]|f16c|bmi2?|popcnt|lzcnt|aes|sha|clflush(opt)?|clwb|neon|sve2?|bf16"
+    r"|i8mm|fp16_arith|dotprod|sme2?)"
+)
+
+
+@functools.cache
+def get_capabilities() -> Mapping[str, Any]:
+    """What the processor has beyond the least: {"avx2": True, …}, and its "architecture".
+
+    >>> get_capabilities()["architecture"] == platform.machine().lower()
+    True
+    """
+    l1, l2 = processor.caches()
+    found: dict[str, Any] = {
+        "architecture": platform.machine().lower(), "cpu_name": processor.host()[0],
+        "num_logical_cores": os.cpu_count(), "l1d_cache_size": l1, "l2_cache_size": l2,
+    }  # fmt: skip
+    for feature, there in processor.host()[1].items():
+        name = OTHERWISE.get(feature, feature).replace("-", "_").replace(".", "_")
+        name = re.sub(r"^avx512(?=[a-z])", "avx512_", name)
+        name = re.sub(r"^avx(?=vnni)", "avx_", name)
+        if SHOWN.fullmatch(name):
+            found[name] = there
+    return MappingProxyType(found)
 
 
 class Stream:

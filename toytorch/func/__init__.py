@@ -15,14 +15,15 @@ from toytorch.autograd.transforms import (
 )
 from toytorch.autograd.vmap import vmap
 from toytorch.facts.hints import Fn
+from toytorch.func.rearrange import rearrange
 from toytorch.nn.modules.batchnorm import _BatchNorm
 from toytorch.nn.modules.module import Module
 from toytorch.nn.utils.stateless import functional_call, stack_module_state
 
 __all__ = [
     "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian",
-    "jacfwd", "jacrev", "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state",
-    "vjp", "vmap",
+    "jacfwd", "jacrev", "jvp", "linearize", "rearrange", "replace_all_batch_norm_modules_",
+    "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
 

@@ -20,6 +20,8 @@ globals().update(
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_ops":  # where PyTorch keeps the functions
+        return importlib.import_module("toytorch.masked")
     if name in ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"):
         return getattr(importlib.import_module("toytorch.masked.tensor"), name)
     raise AttributeError(f"module 'torch.masked' has no attribute '{name}'")

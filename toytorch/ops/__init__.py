@@ -1,13 +1,14 @@
 """All op records, by name: `toytorch.ops.mul` is the record, `toytorch.mul` the function."""
 
 import importlib
+import importlib.util
 import os
 import pkgutil
-import sys
 from typing import Any
 
 from toytorch.core import printing
 from toytorch.core.op import Op, registry
+from toytorch.ops.namespaces import namespace
 
 __all__ = ["Op", "load_library", "loaded_libraries", "printing", "registry"]
 
@@ -52,14 +53,11 @@ def load_library(path: Any) -> None:
         raise OSError(f"Could not load this library: {os.path.join(folder, file)}") from None
 
 
-def __getattr__(name: str) -> Op:
+def __getattr__(name: str) -> Any:
     if name in registry:
         return registry[name]
     if name == "reference":  # seldom wanted, and imports much
-        return importlib.import_module("toytorch.ops.reference")  # type: ignore[return-value]  # a module, which is no function
-    library = sys.modules.get("toytorch.autograd.custom_op")
-    if library is not None and name in library.NAMESPACES:
-        return library.namespace(name)  # operators of one's own
-    raise AttributeError(
-        f"there is no op record {name!r}; toytorch.ops.registry lists all {len(registry)}"
-    )
+        return importlib.import_module("toytorch.ops.reference")
+    if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}") is None:
+        return namespace(name)  # operators of one's own
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from toytorch.autograd.modes import enable_grad, no_grad
 from toytorch.core.tensor import Tensor
-from toytorch.facts import state as core_state
 from toytorch.ops.creation.create import zeros_like
 from toytorch.ops.shaping.rearrange import cat
 from toytorch.optim.optimizer import Optimizer, Params, State, check_positive, named
@@ -57,18 +56,8 @@ class LBFGS(Optimizer):
         """Minimises the loss that `closure` computes; returns the loss before the first step."""
         if closure is None:
             raise TypeError("LBFGS.step() missing 1 required positional argument: 'closure'")
-        if core_state.profiler is not None:
-            return core_state.profiler.around("Optimizer.step#LBFGS.step", (), self._step, closure)
-        return self._step(closure)
-
-    def _step(self, closure: Any) -> Any:
-        for hook in list(self._pre_hooks.values()):
-            hook(self, (closure,), {})
         with no_grad():
-            loss = self._minimise(enable_grad()(closure))
-        for hook in list(self._post_hooks.values()):
-            hook(self, (closure,), {})
-        return loss
+            return self._minimise(enable_grad()(closure))
 
     def _minimise(self, closure: Callable[[], Any]) -> Any:
         group = self.param_groups[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
@@ -83,12 +84,13 @@ class Optimizer:
 
     def _without_hooks(self) -> None:
         self._opt_called = False
-        self._pre_hooks: dict[int, Any] = {}
-        self._post_hooks: dict[int, Any] = {}
-        self._saving_hooks: dict[int, Any] = {}
-        self._saved_hooks: dict[int, Any] = {}
-        self._loading_hooks: dict[int, Any] = {}
-        self._loaded_hooks: dict[int, Any] = {}
+        self._optimizer_step_pre_hooks: dict[int, Any] = {}
+        self._optimizer_step_post_hooks: dict[int, Any] = {}
+        self._optimizer_state_dict_pre_hooks: dict[int, Any] = {}
+        self._optimizer_state_dict_post_hooks: dict[int, Any] = {}
+        self._optimizer_load_state_dict_pre_hooks: dict[int, Any] = {}
+        self._optimizer_load_state_dict_post_hooks: dict[int, Any] = {}
+        self._patch_step_function()
 
     def __getstate__(self) -> dict[str, Any]:
         """What copies and files keep: no hooks."""
@@ -177,16 +179,7 @@ class Optimizer:
         """Applies the rule to every parameter that has a gradient."""
         if core_state.fast_path is core_state.SLOW:
             core_state.beside("an optimizer's step writes to parameters")
-        if core_state.profiler is not None:
-            name = f"Optimizer.step#{type(self).__name__}.step"
-            return core_state.profiler.around(name, (), self._step, closure)
-        return self._step(closure)
-
-    def _step(self, closure: Callable[[], Any] | None) -> Any:
-        loss, self._opt_called = None, True
-        args = () if closure is None else (closure,)
-        for hook in (*BEFORE.values(), *self._pre_hooks.values()):
-            hook(self, args, {})
+        loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
@@ -197,8 +190,6 @@ class Optimizer:
                 rule.step.of(f"{type(self).__name__}.step", self._update_all)
             else:
                 self._update_all()
-        for hook in (*self._post_hooks.values(), *AFTER.values()):
-            hook(self, args, {})
         return loss
 
     def _captured(self) -> None:
@@ -242,38 +233,77 @@ class Optimizer:
                     refuse_overlap(p)
                     self.update(p, p._grad, self.state[p], on_tensors(group, p))
 
+    @staticmethod
+    def profile_hook_step(func: Fn) -> Any:
+        """A step with what belongs to every step: hooks before and after it, and a profiler's span."""
+
+        @functools.wraps(func)
+        def step(*args: Any, **kwargs: Any) -> Any:
+            self = args[0]
+            self._opt_called = True
+            if core_state.profiler is not None:
+                name = f"Optimizer.step#{type(self).__name__}.step"
+                return core_state.profiler.around(name, (), self._with_hooks, func, args, kwargs)
+            return self._with_hooks(func, args, kwargs)
+
+        vars(step)["hooked"] = True
+        return step
+
+    def _with_hooks(self, step: Fn, args: Any, kwargs: Any) -> Any:
+        for hook in (*BEFORE.values(), *self._optimizer_step_pre_hooks.values()):
+            changed = hook(self, args, kwargs)
+            if changed is None:
+                continue
+            if not isinstance(changed, tuple) or len(changed) != 2:
+                raise RuntimeError(
+                    f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                )
+            args, kwargs = changed
+        result = step(*args, **kwargs)
+        for hook in (*self._optimizer_step_post_hooks.values(), *AFTER.values()):
+            hook(self, args, kwargs)
+        return result
+
     def _patch_step_function(self) -> None:
-        """Does nothing, for classes that call it: hooks run around every step."""
+        """Puts what belongs to every step around the step of this class, whoever wrote it."""
+        kind: Any = type(self)
+        if not hasattr(kind.step, "hooked"):
+            kind.step = self.profile_hook_step(kind.step)
+
+    def _cuda_graph_capture_health_check(self) -> None:
+        """Does nothing, for steps that call it: `step` here sees to captures itself."""
+
+    _accelerator_graph_capture_health_check = _cuda_graph_capture_health_check
 
     def register_step_pre_hook(self, hook: Fn) -> RemovableHandle:
-        """Calls hook(optimizer, args, kwargs) before each step."""
-        return RemovableHandle(self._pre_hooks, hook)
+        """Calls hook(optimizer, args, kwargs) before each step; what it returns takes their place."""
+        return RemovableHandle(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Fn) -> RemovableHandle:
         """Calls hook(optimizer, args, kwargs) after each step."""
-        return RemovableHandle(self._post_hooks, hook)
+        return RemovableHandle(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Fn, prepend: bool = False) -> RemovableHandle:
         """Calls hook(optimizer) before the state is saved."""
-        return first_if(prepend, RemovableHandle(self._saving_hooks, hook))
+        return first_if(prepend, RemovableHandle(self._optimizer_state_dict_pre_hooks, hook))
 
     def register_state_dict_post_hook(self, hook: Fn, prepend: bool = False) -> RemovableHandle:
         """Calls hook(optimizer, state_dict) after the state was saved; it may replace it."""
-        return first_if(prepend, RemovableHandle(self._saved_hooks, hook))
+        return first_if(prepend, RemovableHandle(self._optimizer_state_dict_post_hooks, hook))
 
     def register_load_state_dict_pre_hook(self, hook: Fn, prepend: bool = False) -> RemovableHandle:
         """Calls hook(optimizer, state_dict) before the state is loaded; it may replace it."""
-        return first_if(prepend, RemovableHandle(self._loading_hooks, hook))
+        return first_if(prepend, RemovableHandle(self._optimizer_load_state_dict_pre_hooks, hook))
 
     def register_load_state_dict_post_hook(
         self, hook: Fn, prepend: bool = False
     ) -> RemovableHandle:
         """Calls hook(optimizer) after the state was loaded."""
-        return first_if(prepend, RemovableHandle(self._loaded_hooks, hook))
+        return first_if(prepend, RemovableHandle(self._optimizer_load_state_dict_post_hooks, hook))
 
     def state_dict(self) -> dict[str, Any]:
         """State by parameter number, and the groups, as PyTorch arranges them."""
-        for hook in list(self._saving_hooks.values()):
+        for hook in list(self._optimizer_state_dict_pre_hooks.values()):
             hook(self)
         numbers: dict[int, int] = {}
         groups = []
@@ -293,7 +323,7 @@ class Optimizer:
             elif s and id(p) in numbers:
                 state[numbers[id(p)]] = s
         saved = {"state": state, "param_groups": groups}
-        for hook in list(self._saved_hooks.values()):
+        for hook in list(self._optimizer_state_dict_post_hooks.values()):
             changed = hook(self, saved)
             saved = saved if changed is None else changed
         return saved
@@ -301,7 +331,7 @@ class Optimizer:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over state and hyperparameters."""
         state_dict = dict(state_dict)
-        for hook in list(self._loading_hooks.values()):
+        for hook in list(self._optimizer_load_state_dict_pre_hooks.values()):
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
         saved = state_dict["param_groups"]
@@ -331,7 +361,7 @@ class Optimizer:
                     if k != "params" and (k != "param_names" or "param_names" in mine)
                 }
             )
-        for hook in list(self._loaded_hooks.values()):
+        for hook in list(self._optimizer_load_state_dict_post_hooks.values()):
             hook(self)
 
     @staticmethod

@@ -14,6 +14,8 @@ from toytorch.serialization.allowed import (
 )
 from toytorch.serialization.api import load, save
 from toytorch.serialization.archive import DamagedArchive
+from toytorch.serialization.looking import get_unsafe_globals_in_checkpoint
+from toytorch.serialization.skipping import skip_data
 
 _show(globals(), "safetensors")
 

@@ -148,6 +148,10 @@ class Reader:
             raise self._damaged(f"record '{name}' is missing")
         return self.records[name][1]
 
+    def zeros(self, name: str) -> Any:
+        """As many zeros as a record has bytes."""
+        return np.zeros(self.length(name), np.uint8)
+
     def read(self, name: str) -> Any:
         """The bytes of a record in memory of their own, compared with their checksum."""
         n = self.length(name)

@@ -17,6 +17,7 @@ functions below are kept for stored entries only.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from toytorch.backends.sparse import unsupported
@@ -33,9 +34,15 @@ from toytorch.ops.sparse import reduce as sparse_reduce
 from toytorch.ops.sparse.create import check_sparse_tensor_invariants, sparse_coo_tensor
 
 __all__ = [
-    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
+    "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
     "spdiags", "sum",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "as_sparse_gradcheck":  # stands with what it extends, above this package
+        return importlib.import_module("toytorch.autograd.sparse_gradcheck").as_sparse_gradcheck
+    raise AttributeError(f"module 'torch.sparse' has no attribute '{name}'")
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:

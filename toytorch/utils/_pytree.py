@@ -128,6 +128,21 @@ def register_dataclass(
     )
 
 
+def register_constant(cls: type) -> None:
+    """Says that objects of a class are containers without leaves; they need `__eq__` and `__hash__`."""
+    if cls.__eq__ is object.__eq__:
+        raise TypeError(
+            "register_constant(cls) expects `cls` to have a non-default `__eq__` implementation."
+        )
+    if cls.__hash__ is None:
+        raise TypeError(
+            "register_constant(cls) expects `cls` to have a non-default `__hash__` implementation."
+        )
+    register_pytree_node(
+        cls, lambda obj: ([], obj), lambda _, obj: obj, flatten_with_keys_fn=lambda obj: ([], obj)
+    )
+
+
 # -- leaves ----------------------------------------------------------------------------------------
 
 

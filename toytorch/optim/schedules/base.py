@@ -115,12 +115,11 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Goes on by one epoch, and sets the rates."""
-        ordinary = type(self.optimizer).step is Optimizer.step
         if self._step_count == 1 and vars(self.optimizer).get("step") is not (
             self.optimizer._scheduled_step
         ):
             warned.at_call(OVERRIDDEN)
-        elif self._step_count == 1 and ordinary and not self.optimizer._opt_called:
+        elif self._step_count == 1 and not getattr(self.optimizer, "_opt_called", True):
             warned.at_call(TOO_EARLY)
         self._step_count += 1
         if epoch is not None:

@@ -167,6 +167,10 @@ class DataLoader:
         any_seed(self.generator)  # as with workers, so that shuffling does not depend on them
         return _SingleProcessDataLoaderIter(self)
 
+    def check_worker_number_rationality(self) -> None:
+        """Warns of more workers than processors."""
+        warn_of_workers(self.num_workers)
+
     def _indices(self) -> Iterator[Any]:
         if self._stream:
             return itertools.repeat(None)

@@ -33,6 +33,8 @@ class WorkerInfo:
     num_workers: int
     seed: int
     dataset: Any
+    rng: None = None  # what a worker that is a thread would draw from
+    worker_method: str = "multiprocessing"
 
 
 _info: WorkerInfo | None = None

@@ -70,7 +70,7 @@ def frames(batch: Array) -> Any:
 def video(tag: str, films: Array, fps: float) -> Any:
     """Films (N, T, C, H, W), bytes or numbers in [0, 1], as an animated GIF."""
     pixels = images.as_bytes(frames(images.make_np(films)))
-    t, height, width, channels = pixels.shape
+    _, height, width, channels = pixels.shape
     make = pillow("Image").fromarray
     first, *rest = [make(one[..., 0] if channels == 1 else one) for one in pixels]
     file = io.BytesIO()
