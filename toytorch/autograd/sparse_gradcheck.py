@@ -52,7 +52,9 @@ def as_sparse_gradcheck(gradcheck: Fn) -> Fn:
     def check(func: Fn, inputs: Any, masked: bool = False, **options: Any) -> Any:
         given = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
         filled = [
-            x if masked or not isinstance(x, Tensor) or x.layout is strided else with_all_entries(x)
+            with_all_entries(x)
+            if not masked and isinstance(x, Tensor) and x.layout is not strided
+            else x
             for x in given
         ]
         of_values, values = densified(func, tuple(filled), True)

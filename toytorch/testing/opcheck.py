@@ -87,7 +87,8 @@ def faketensor(op: Definition, call: Call, closeness: dict[str, Any]) -> None:
     args, kwargs = tree_map(lambda v: v.to("meta") if isinstance(v, Tensor) else v, copied(call))
     said = tensors_of(op(*args, **kwargs))
     args, kwargs = copied(call)
-    for real, fake in zip(tensors_of(op(*args, **kwargs)), said):
+    for k, (real, fake) in enumerate(zip(tensors_of(op(*args, **kwargs)), said)):
+        which = f" for output[{k}]" if len(said) > 1 else ""
         for what, a, b in (
             ("Shapes", real.shape, fake.shape),
             ("Dtypes", real.dtype, fake.dtype),
@@ -96,7 +97,7 @@ def faketensor(op: Definition, call: Call, closeness: dict[str, Any]) -> None:
             if a != b:
                 raise MetadataMismatchError(
                     f"When comparing the output of {op.packet.default} on FakeTensor and concrete "
-                    f"Tensors, found mismatched tensor metadata: {what} {a} and {b} are not equal!"
+                    f"Tensors, found mismatched tensor metadata{which}: {what} {a} and {b} are not equal!"
                 )
 
 
