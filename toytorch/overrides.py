@@ -64,6 +64,7 @@ get_default_device set_default_device set_printoptions get_printoptions promote_
 result_type set_num_threads get_num_threads set_num_interop_threads get_num_interop_threads
 broadcast_shapes autocast vmap scalar_tensor _assert
 """)
+OF_MODES = ("tensor", "as_tensor", "asarray", "scalar_tensor")  # but modes are told of these
 METHODS = names("""
 __init__ __new__ __class__ __init_subclass__ __torch_function__ as_subclass _make_subclass
 __getattribute__ __setattr__ __hash__ __dir__ __getstate__ __setstate__ __del__ __reduce__
@@ -347,6 +348,11 @@ def _handler(func: Any, plain: Fn) -> Fn:
     """What a function does once somebody wants to be asked."""
     state, spreads = asking, func is torch.einsum
 
+    def of_modes(*args: Any, **kwargs: Any) -> Any:
+        if not state.modes or state.all_off:
+            return plain(*args, **kwargs)
+        return handle_torch_function(func, (), *args, **kwargs)
+
     def handler(*args: Any, **kwargs: Any) -> Any:
         if spreads and not state.modes and args[1:] and args[1].__class__ in (list, tuple):
             args = (args[0], *args[1])  # in PyTorch objects within a list are asked afterwards
@@ -367,7 +373,7 @@ def _handler(func: Any, plain: Fn) -> Fn:
             return handle_torch_function(func, found, *args, **kwargs)
         return plain(*args, **kwargs)
 
-    return handler
+    return of_modes if getattr(func, "__name__", "") in OF_MODES else handler
 
 
 def _ask(function: types.FunctionType, func: object) -> None:
@@ -409,8 +415,8 @@ def arm() -> None:
             if id(function) not in seen:
                 seen.add(id(function))
                 _ask(function, _told(where, name, function))
-        for name in ASKED_BESIDE:
-            function = getattr(torch.autograd, name)
+        beside = [getattr(torch.autograd, name) for name in ASKED_BESIDE]
+        for function in [*beside, *(vars(torch)[name] for name in OF_MODES)]:
             _ask(function, function)
         Asking.everybody = True
         for name in SHOWN:

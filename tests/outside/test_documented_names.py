@@ -202,7 +202,8 @@ PROGRAMS = {
         a = torch.ones(1)
         with Mode():
             b = scaled(a, a)
-        print(b, torch.Tensor.as_subclass in overrides.get_ignored_functions())
+            c = torch.tensor([1.0]), torch.as_tensor([1.0]), torch.scalar_tensor(1.0)
+        print(b, c, torch.Tensor.as_subclass in overrides.get_ignored_functions())
     """,
     "files without their data": """
         files = importlib.import_module(f"{torch.__name__}.serialization")
