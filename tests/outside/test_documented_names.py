@@ -202,7 +202,7 @@ PROGRAMS = {
         a = torch.ones(1)
         with Mode():
             b = scaled(a, a)
-            c = torch.tensor([1.0]), torch.as_tensor([1.0]), torch.scalar_tensor(1.0)
+            c = torch.tensor([1.0])
         print(b, c, torch.Tensor.as_subclass in overrides.get_ignored_functions())
     """,
     "files without their data": """
@@ -216,6 +216,36 @@ PROGRAMS = {
             with open(f"{folder}/c.pt", "wb") as file:
                 file.write(b"abc")
             tried(lambda: files.get_unsafe_globals_in_checkpoint(f"{folder}/c.pt"))
+    """,
+    "tensors of a program's own class in files": """
+        import sys
+        import types
+
+        module = types.ModuleType("made_by_a_program")
+        sys.modules[module.__name__], module.torch = module, torch
+        exec("class Named(torch.Tensor): pass", vars(module))
+        x = torch.arange(2.0).as_subclass(module.Named)
+        x.mark = [3]
+
+        def again(**options):
+            file = io.BytesIO()
+            torch.save({"x": x}, file)
+            file.seek(0)
+            try:
+                return torch.load(file, **options)["x"]
+            except Exception as error:
+                return type(error).__name__
+
+        y = again(weights_only=False)
+        print(type(y).__name__, y.mark, y)
+        print(again())
+        with importlib.import_module(f"{torch.__name__}.serialization").safe_globals([module.Named]):
+            print(type(again()).__name__)
+
+        class Local(torch.Tensor):
+            pass
+
+        tried(lambda: torch.save(torch.ones(1).as_subclass(Local), io.BytesIO()))
     """,
     "datasets and workers": """
         data = importlib.import_module(f"{torch.__name__}.utils.data")
@@ -238,7 +268,7 @@ def said(lib: Any, text: str) -> str:
             print(type(error).__name__, str(error).partition("\n")[0])
 
     space = {
-        "torch": lib, "tried": tried, "importlib": importlib, "tempfile": tempfile, "math": math,
+        "torch": lib, "tried": tried, "io": io, "importlib": importlib, "tempfile": tempfile, "math": math,
         "name": f"documented{abs(hash(text)) % 1000}", "__name__": "__main__",
     }  # fmt: skip
     with contextlib.redirect_stdout(io.StringIO()) as printed:

@@ -224,7 +224,7 @@ def found(op: object) -> Definition:
     if hasattr(op, "_definition"):
         return op._definition
     space, name = split(str(op))
-    return getattr(namespace(space), name)._definition  # type: ignore[no-any-return]  # of a Packet
+    return getattr(namespace(space), name)._definition
 
 
 def when_defined(op: object, complete: Callable[[Definition], object]) -> None:

@@ -37,7 +37,14 @@ from toytorch.serialization import known
 from toytorch.serialization.modules import exported
 
 PLAIN = (type(None), bool, int, float, str)
+# What classes of tensors say of themselves, unless a program's class says otherwise.
+PLAINLY: set[Any] = {Tensor.__reduce_ex__, Parameter.__reduce_ex__}
 NOT_ATTRIBUTES = {"persistent"}  # kept by modules, not by their tensors
+
+
+def is_known(kind: type) -> bool:
+    """Whether a class of tensors is not a program's own."""
+    return kind is Tensor or is_ours(kind.__module__)
 
 
 class Global(NamedTuple):
@@ -103,7 +110,7 @@ class Pickler:
             self._put(key, value, f"c{module}\n{name}\n".encode())
         elif kind in WRITERS:
             WRITERS[kind](self, value)
-        elif isinstance(value, Tensor):
+        elif isinstance(value, Tensor) and kind.__reduce_ex__ in PLAINLY:
             self._tensor(value)
         else:
             self._object(value)
@@ -259,10 +266,11 @@ class Pickler:
             call = (
                 Call(name + "_with_state", (*arguments, state)) if state else Call(name, arguments)
             )
-        elif state:
+        elif state or not is_known(type(tensor)):
+            own: Any = Global("torch Tensor") if is_known(type(tensor)) else type(tensor)
             call = Call(
                 "torch._tensor _rebuild_from_type_v2",
-                (Global(call.function), Global("torch Tensor"), call.arguments, state),
+                (Global(call.function), own, call.arguments, state),
             )
         self._called(tensor, call.function, *call.arguments)
 

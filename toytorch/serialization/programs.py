@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from typing import Any, NamedTuple
 
+from toytorch.core.tensor import Tensor
 from toytorch.facts.package import is_ours
 from toytorch.nn import Module
 from toytorch.serialization.rebuild import require
@@ -46,7 +47,7 @@ def find(name: str) -> Own | None:
 def is_plain(cls: type) -> bool:
     """Whether objects of a class can be made without a call of its own."""
     return all(
-        c is object or (is_ours(c.__module__) and issubclass(c, Module)) or is_simple(c)
+        c in (object, Tensor) or (is_ours(c.__module__) and issubclass(c, Module)) or is_simple(c)
         for c in cls.__mro__
     )
 

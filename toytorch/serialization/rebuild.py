@@ -290,12 +290,14 @@ def _with_attributes(tensor: Tensor, state: Any, spend: Fn) -> Tensor:
     return tensor
 
 
-def from_type(spend: Fn, build: Builder, kind: Builder, args: Any, state: object) -> Tensor:
+def from_type(spend: Fn, build: Builder, kind: Any, args: Any, state: object) -> Tensor:
     """A tensor with attributes that the user gave it."""
     require(
         type(build) is Builder and build.name in REBUILDERS and type(args) is tuple,
         "a tensor is made by a function that makes none",
     )
+    if isinstance(kind, type) and issubclass(kind, Tensor):  # the program's own, or allowed
+        return _with_attributes(build.build(spend, *args).as_subclass(kind), state, spend)
     require(
         type(kind) is Builder
         and kind.name in ("torch.Tensor", "torch.nn.parameter.Parameter", NESTED + "NestedTensor"),

@@ -215,7 +215,8 @@ class Unpickler:
         elif type(cls) is Made:
             self._make(cls.thing, args)
         elif type(cls) is Own:
-            require(not args, f"a {cls.thing.__name__} is made empty")
+            name = cls.thing.__name__
+            require(not args and not issubclass(cls.thing, Tensor), f"a {name} is made empty")
             self._own.add(cls.thing)
             self.stack.append(object.__new__(cls.thing))
         else:

@@ -130,7 +130,7 @@ def register_dataclass(
 
 def register_constant(cls: type) -> None:
     """Says that objects of a class are containers without leaves; they need `__eq__` and `__hash__`."""
-    if cls.__eq__ is object.__eq__:
+    if "__eq__" not in {name for c in cls.__mro__[:-1] for name in vars(c)}:
         raise TypeError(
             "register_constant(cls) expects `cls` to have a non-default `__eq__` implementation."
         )
