@@ -150,7 +150,7 @@ COMPOSED = {
         ("MultilabelMarginLossBackward0", "MultiMarginLossBackward0"),
         ("MeanBackward0", "SumBackward0", "DivBackward0", "ViewBackward0"),
     ), ("CopyBackwards", "CloneBackward0"),
-    ("ReshapeAliasBackward0", "CloneBackward0"),
+    ("ReshapeAliasBackward0", "CloneBackward0"), ("DivBackward1", "MulBackward0"),
     ("CholeskyBackward0", "CloneBackward0"), ("SumBackward1", "PermuteBackward0"),
 }  # fmt: skip
 

@@ -353,6 +353,24 @@ def bits_of_nan(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     return False
 
 
+def of_our_nans(found: Found) -> bool:
+    """Whether PyTorch's result is ours where NaN have the sign and payload that they have here, of which
+    IEEE 754 says nothing."""
+    made, theirs, ours = results(found), Run(torch), Run(tt)
+    *before, last = found.program.lines[: found.line + 1]
+    for text in before:
+        theirs.step(text)
+        ours.step(text)
+    for name in re.findall(r"\bv\d+\b", last.partition(" = ")[2]):
+        a, b = theirs.space.get(name), ours.space.get(name)
+        if isinstance(a, torch.Tensor) and isinstance(b, tt.Tensor) and a.is_floating_point():
+            bits = torch.from_numpy(SUBJECT.numpy(b.detach()).copy())
+            if bits.dtype is a.dtype and bits.shape == a.shape:
+                a.data.copy_(torch.where(a.data.isnan(), bits, a.data))
+    theirs.step(last)
+    return made is not None and alike(value_at(theirs, found.difference.path), made[1])
+
+
 def apart_out(line: str, plain: Run, path: str) -> np.ndarray[Any, Any] | None:
     """What PyTorch's call gives where out= is memory of its own: where that is another result, the
     call has read what it had written, which its documentation does not allow for."""
@@ -913,7 +931,7 @@ def explained(found: Found) -> bool:
         if a is not None and a.shape == mine.shape and FACTORS.search(lines[-1]):
             return turned(a, mine, dtype_name(eval(path, plain.space).dtype))
         bits = a is not None and a.shape == mine.shape and BITS.search("\n".join(lines))
-        if bits and bits_of_nan(a, mine):
+        if bits and (bits_of_nan(a, mine) or of_our_nans(found)):
             return True  # else the bits may be those of numbers that were rounded: see below
         if "out=" in lines[-1]:
             before = Run(torch)
