@@ -87,9 +87,6 @@ def compute(op: Op, args: Args, target: Array | None = None) -> Any:
         except RuntimeError:
             refuse_earlier(op, xp or np, args, arrays)
             raise
-    if half is not None and op.halves:  # factors of several types, which have no elements
-        last = args[op.tensor_at[-1]]._dtype
-        half, mixed = last if last in REDUCED else None, False
     if half is not None and arrays[-1] is half and not mixed and op.schema.args[-1].is_optional:
         arrays[-1] = None  # dtype= says what would be anyway
     if mixed or (half is not None and isinstance(arrays[-1], dtype)):
