@@ -303,3 +303,14 @@ def test_the_node_of_one_dimension(part: str, call: str) -> None:
         return y.grad_fn.name(), y.stride(), y._base is x
 
     same(what)
+
+
+@pytest.mark.parametrize("turns", range(-1, 4))
+def test_turns_have_a_node_of_their_own(turns: int) -> None:
+    def what(m: Any) -> Any:
+        x = m.ones(2, 3, 4).permute(1, 0, 2).requires_grad_()
+        y = m.rot90(x, turns, (-1, 0))
+        (grad,) = m.autograd.grad((y * y).sum(), x)
+        return y.grad_fn.name(), steps(y), y._base is None, steps(grad)
+
+    same(what)
