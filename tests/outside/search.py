@@ -45,7 +45,10 @@ def compiled_names(program: Program) -> set[str]:
     return set(re.findall(r"^(f\d+) = ", str(program), re.M))
 
 
-ASSERTED = "INTERNAL ASSERT FAILED"  # a fault in PyTorch, by its own words
+ASSERTED = compare.ASSERTED
+HALF_PAIRS = (
+    "a tensor of scalar type: Half"  # as a complex number, which is a name only here, by design
+)
 # What torch.unique_consecutive gives for flags by position are results that nobody computed.
 FLAGS_LOST = re.compile(r"torch\.unique_consecutive\([^=]*\b(True|False)\b")
 
@@ -65,6 +68,7 @@ NO_MODE = re.compile(
 # The most frequent of numbers that PyTorch hands to std::sort, which leaves open where NaN comes.
 MODES = re.compile(r"\bmode\(")
 
+GROWS = re.compile(r"out=|resize_\w*\(")
 NEGATIVE = re.compile(r"as_strided_?\((?:v\d+, )?(?:size=)?\([\d, ]*-\d")
 MEDIANS = re.compile(r"median\(")
 COVARIANCE = re.compile(r"\bcov\(.*weights=")
@@ -77,10 +81,12 @@ LIES = re.compile(r"v\d+ = (v\d+)\.(?:stride|storage_offset|is_contiguous)\(.*\)
 UNITS = re.compile(r"torch\.sgn\(|\.sgn_?\(")
 
 
-def of_pytorch_alone(text: str, failed: Failure | None, theirs: Run) -> bool:
+def of_pytorch_alone(text: str, failed: Failure | None, ours: Failure | None, theirs: Run) -> bool:
     """Whether a statement went otherwise for a reason in PyTorch: its library of Fourier transforms
     knows no transforms of nothing, an assertion about its own insides failed, and complex numbers of
     halves are a name only here, by design."""
+    if ours is not None and HALF_PAIRS in ours.message:
+        return True
     if failed is not None:
         own = ("MKL FFT error", "SmallVector unable to grow")  # of -1 dimensions
         return failed.message.startswith(own) or any(
@@ -100,7 +106,7 @@ def first_difference(program: Program, traces: bool = False) -> Found | None:
         with limited():
             b, too = ours.step(text)
         found = compare.failures(a, b)
-        if found is not None and of_pytorch_alone(text, a, theirs):
+        if found is not None and of_pytorch_alone(text, a, b, theirs):
             return None
         if re.match(r"(v\d+) = f\d+\(", text):
             named = set(re.findall(r"v\d+", text))
@@ -127,6 +133,8 @@ def first_difference(program: Program, traces: bool = False) -> Found | None:
         lies = LIES.match(text)
         if lies is not None and lies[1] in comparer.nowhere:
             return None  # how nothing lies, which is not compared either (`Comparer.one`)
+        if ".is_conj()" in text:
+            return None  # a mark of PyTorch's, where ours has conjugated (`Comparer.one`)
         if "pickle.loads(" in text:
             comparer.unpickled.update(re.findall(r"^v\d+", text))
         if ".step()" in text:
@@ -193,6 +201,11 @@ def disturb(
                 moved = d + eps * sign * largest_one if rounded.any() else d
             else:
                 moved = torch.where(rounded & torch.isfinite(d.abs()), d * (1 + eps * sign), d)
+            if ZEROS.search(text):
+                parts = torch.view_as_real(moved.resolve_conj()) if x.is_complex() else moved
+                either = torch.from_numpy(rng.choice([-1.0, 1.0], size=tuple(parts.shape)))
+                parts = torch.where(parts == 0, torch.zeros_like(parts).copysign(either), parts)
+                moved = torch.view_as_complex(parts) if x.is_complex() else parts
             try:
                 x.data.copy_(moved.to(x.dtype))
             except RuntimeError:
@@ -281,6 +294,12 @@ FOURIER = re.compile(r"torch\.(?:fft\.\w+|i?stft)\(")
 PRODUCTS = re.compile(
     r" @ |@=|\b(?:\w*mm|matmul|dot|bmm|mv|inner|tensordot|einsum|linear|multi_dot)_?\("
 )
+# Sums of products, where a zero has the sign that the order of the sum, or BLAS, gives it; and what
+# PyTorch's vectors give with another sign of zero than its loops of single elements.
+ZEROS = re.compile(
+    rf"{PRODUCTS.pattern}|{DECOMPOSED.pattern}|interpolate\(|(?i:upsample|softshrink)"
+    r"|\b(?:maximum|minimum|fmax|fmin|a?max|a?min|aminmax)\("
+)
 SIGNS = re.compile(r"(v\d+)\.signbit\(\)|torch\.signbit\((v\d+)\)")
 # Least squares by the default driver, of which rcond= may leave out columns.
 PIVOTED = re.compile(
@@ -332,6 +351,24 @@ def bits_of_nan(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
         if compare.close(x, y, str(x.dtype)).all():
             return True
     return False
+
+
+def of_our_nans(found: Found) -> bool:
+    """Whether PyTorch's result is ours where NaN have the sign and payload that they have here, of which
+    IEEE 754 says nothing."""
+    made, theirs, ours = results(found), Run(torch), Run(tt)
+    *before, last = found.program.lines[: found.line + 1]
+    for text in before:
+        theirs.step(text)
+        ours.step(text)
+    for name in re.findall(r"\bv\d+\b", last.partition(" = ")[2]):
+        a, b = theirs.space.get(name), ours.space.get(name)
+        if isinstance(a, torch.Tensor) and isinstance(b, tt.Tensor) and a.is_floating_point():
+            bits = torch.from_numpy(SUBJECT.numpy(b.detach()).copy())
+            if bits.dtype is a.dtype and bits.shape == a.shape:
+                a.data.copy_(torch.where(a.data.isnan(), bits, a.data))
+    theirs.step(last)
+    return made is not None and alike(value_at(theirs, found.difference.path), made[1])
 
 
 def apart_out(line: str, plain: Run, path: str) -> np.ndarray[Any, Any] | None:
@@ -488,6 +525,35 @@ def taken_of_copies(found: Found) -> bool:
     return copied != last and run.step(copied)[0] is None
 
 
+ASSIGNED = re.compile(r"(v\d+)\[(.+?)\] (\S+)= (.+)$")
+
+
+def taken_step_by_step(found: Found) -> bool:
+    """Whether PyTorch takes `v[i] += x` where it is asked for the history of v before it is assigned to:
+    that of a view was changed by the sum, through another view, which it has not yet noticed."""
+    *before, last = found.program.lines[: found.line + 1]
+    written = ASSIGNED.match(last)
+    if written is None or "a leaf Variable that requires grad" not in found.difference.expected:
+        return False
+    run = Run(torch)
+    for text in before:
+        run.step(text)
+    name, at, op, value = written.groups()
+    steps = (f"v0 = {name}[{at}]", f"v0 {op}= {value}", f"{name}.grad_fn", f"{name}[{at}] = v0")
+    return all(run.step(text)[0] is None for text in steps)
+
+
+def of_conjugates(found: Found) -> bool:
+    """Whether an operand of the last statement is marked as conjugated in PyTorch, which then computes
+    with a copy, and sees no memory in common."""
+    run = Run(torch)
+    *before, last = found.program.lines[: found.line + 1]
+    for text in before:
+        run.step(text)
+    named = {n: run.values().get(n) for n in re.findall(r"\bv\d+\b", last)}
+    return any(t.is_conj() for t in tensors_in(named))
+
+
 def taken_of_a_copy(found: Found) -> bool:
     """Whether PyTorch takes the last statement, too, where it reads a copy of the memory that it writes
     to: `v //= v.T` divides by what it has made 0 before."""
@@ -553,6 +619,9 @@ def finite(found: Found, amiss: Any = lambda x: ~torch.isfinite(x)) -> bool:
     )
 
 
+CALLS = r"(?:\.\w+\((?:[^()]|\([^()]*\))*\))*"  # of methods, whose arguments may be tuples
+
+
 def deficient(found: Found) -> bool:
     """Whether a matrix of the last statement has not the full rank, whose factors rounding chooses."""
     run = Run(torch)
@@ -561,7 +630,7 @@ def deficient(found: Found) -> bool:
         run.step(text)
     names = re.findall(r"\bv\d+\b", last.partition(" = ")[2])
     operands = tensors_in({n: run.values().get(n) for n in names})
-    for text in re.findall(r"torch\.tensor\(\[.*?\], dtype=torch\.\w+\)(?:\.\w+\([^()]*\))*", last):
+    for text in re.findall(r"torch\.tensor\(\[.*?\], dtype=torch\.\w+\)" + CALLS, last):
         operands += tensors_in({"x": eval(text, run.space)})
     for t in operands:
         if t.layout is torch.strided and t.ndim > 1 and t.numel() and torch.isfinite(t).all():
@@ -815,6 +884,21 @@ def explained(found: Found) -> bool:
         return True
     if kind == "refused" and not taken_of_copies(found) and of_copies(last) != last:
         return True  # PyTorch takes it because it resizes out= before it looks at the operands
+    if kind == "accepted" and taken_step_by_step(found):
+        return True
+    if (
+        kind == "refused"
+        and "single memory location" in found.difference.got
+        and of_conjugates(found)
+    ):
+        return True
+    root = compare.root_of(found.difference.path)
+    if (
+        kind == "value"
+        and f"\n{root} = torch.from_dlpack(" in str(found.program)
+        and GROWS.search(last)
+    ):
+        return True  # PyTorch's DLPack shows memory that is gone when its owner has grown
     if kind == "refused" and NEGATIVE.search(last):
         return True  # a size below 0, which is nothing that a tensor can have
     if kind == "refused" and ASKED_NOTHING.search(last) and not finite(found):
@@ -847,7 +931,7 @@ def explained(found: Found) -> bool:
         if a is not None and a.shape == mine.shape and FACTORS.search(lines[-1]):
             return turned(a, mine, dtype_name(eval(path, plain.space).dtype))
         bits = a is not None and a.shape == mine.shape and BITS.search("\n".join(lines))
-        if bits and bits_of_nan(a, mine):
+        if bits and (bits_of_nan(a, mine) or of_our_nans(found)):
             return True  # else the bits may be those of numbers that were rounded: see below
         if "out=" in lines[-1]:
             before = Run(torch)
@@ -903,7 +987,7 @@ def within(
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     x, y = a.astype(wide), mine.astype(wide)
     with np.errstate(all="ignore"):
-        far = np.max([np.abs(m.astype(wide) - x) for m in moved], axis=0)
+        far = np.max([np.where(m == a, 0, np.abs(m.astype(wide) - x)) for m in moved], axis=0)
         gap = np.abs(x - y)
         odd = np.isfinite(x) != np.isfinite(y)  # beside a pole, beyond which there may be NaN
         eps = np.finfo(a.dtype).eps if a.dtype.kind in "fc" else 0

@@ -560,3 +560,33 @@ def test_sizes_that_depend_on_elements_are_those_of_each_call(name: str) -> None
         assert str(compiled(tt.tensor(values)).tolist()) == str(
             f(torch, torch.tensor(values)).tolist()
         )
+
+
+CONSTANT = {
+    "sgn": lambda m, x: (x * x, x.sgn()),
+    "floor": lambda m, x: (x.floor(), x * x),
+    "filled": lambda m, x: (x * x, (x * 2).fill_(3.0)),
+    "detached": lambda m, x: (x * x, x.detach() * 2),
+    "two": lambda m, x: (x * 2, x.sign(), x.round()),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CONSTANT)
+def test_gradients_that_are_always_zero_beside_others(name: str) -> None:
+    def gradients(m: Any, f: Any) -> Any:
+        x = m.tensor([0.5, -2.0]).requires_grad_()
+        count = len(f(x))
+        made = []
+        for i in range(count):
+            y = f(x)[i]
+            if y.requires_grad:
+                (g,) = m.autograd.grad(y.sum(), x, allow_unused=True)
+                made.append(g if g is None else (g + 0.0).tolist())
+        return made
+
+    f = CONSTANT[name]
+    want = gradients(torch, lambda x: f(torch, x))
+    compiled = tt.compile(lambda x: f(tt, x))
+    for _ in range(3):
+        assert gradients(tt, compiled) == want

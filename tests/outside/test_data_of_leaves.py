@@ -50,3 +50,19 @@ def test_data_of_another_form(held: str, ask: Any) -> None:
             return made if made is None else (str(made.dtype)[-7:], made.tolist())
 
         assert told(tt) == told(torch), (shape, other, kind)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_what_knows_a_leaf_by_another_type_is_not_run_for_it(kind: str) -> None:
+    def told(m: Any) -> Any:
+        v = m.ones(3).requires_grad_()
+        w = v * 0.5
+        v.data = m.ones(3, dtype=getattr(m, kind))
+        made = m.autograd.grad(w.abs().sum(), v, allow_unused=True)[0]
+        try:
+            w.sum().backward()  # of a node that ran, nothing is left
+        except RuntimeError as e:
+            return made.tolist(), str(e)[:30]
+        return made, v.grad.tolist()
+
+    assert told(tt) == told(torch)

@@ -117,6 +117,18 @@ LINEAR: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n", [1, 2])
+def test_gradients_of_convolutions_of_no_channels_have_a_history(n: int) -> None:
+    def what(m: Any) -> Any:
+        x = m.zeros(1, 0, *[2] * n).requires_grad_()
+        w = m.zeros(2, 0, *[2] * n).requires_grad_()
+        made = getattr(m.nn.functional, f"conv{n}d")(x, w)
+        made.backward(m.ones_like(made), create_graph=True)
+        return x.grad.requires_grad, w.grad.requires_grad
+
+    same(what)
+
+
 @pytest.mark.parametrize("how", LINEAR)
 def test_gradients_of_linear_maps_depend_on_their_input(how: str) -> None:
     def what(m: Any) -> Any:

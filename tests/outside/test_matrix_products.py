@@ -33,6 +33,32 @@ def test_products_of_every_two_types(shapes: tuple[tuple[int, ...], ...]) -> Non
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("sizes", [(0, 2, 1, 2), (1, 2, 0, 2), (1, 2, 2, 0), (2, 2, 2, 2)])
+def test_sums_with_products_of_several_types(sizes: tuple[int, ...]) -> None:
+    n, i, j, k = sizes
+    for a, b, c in itertools.product(("int64", "float32", "float64"), repeat=3):
+        if n == 2 and a == b != c:
+            continue  # refused in other words
+        for name, shape in (("baddbmm", (n, i, k)), ("addbmm", (i, k))):
+            alike_for(
+                lambda m, a, b, c, name, shape: getattr(m, name)(
+                    numbers(m, shape, a), numbers(m, (n, i, j), b), numbers(m, (n, j, k), c)
+                ),
+                a,
+                b,
+                c,
+                name,
+                shape,
+            )
+
+
+@pytest.mark.parametrize("name", ["inner", "tensordot", "chain_matmul"])
+def test_words_about_factors_of_two_types(name: str) -> None:
+    more = (1,) if name == "tensordot" else ()
+    same(lambda m: str(attempt(getattr(m, name), m.ones(2, 2), m.ones(2, 2).double(), *more)[1]))
+
+
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("shapes", PRODUCTS)
 def test_products_are_no_views(shapes: tuple[tuple[int, ...], ...]) -> None:
     def what(m: Any) -> Any:

@@ -115,3 +115,16 @@ def test_logcumsumexp_of_complex_numbers_without_end(kind: str) -> None:
         for b in COMPLEX:
             numbers = [a, b, 0.5 + 0.25j, a]
             assert parts(tt, numbers) == pytest.approx(parts(torch, numbers), nan_ok=True, rel=1e-5)
+
+
+@pytest.mark.parametrize("came", [1.0, NAN, INF])
+@pytest.mark.parametrize("base", [0, 0.0, 0j, 2.0, [0.0], [-0.0], [NAN], [0j]])
+def test_gradients_of_exponents_of_nothing(base: Any, came: float) -> None:
+    def slopes(m: Any, numbers: Any) -> Any:
+        z = m.tensor(numbers).requires_grad_()
+        y = (m.tensor(base) if isinstance(base, list) else base) ** z
+        (made,) = m.autograd.grad(y, z, m.full_like(y, came))
+        return str((made + 0.0).tolist()).replace("-0j", "+0j")
+
+    for numbers in ([0j, 1 + 0j, 1 + 2j], [-1 + 0j, complex(NAN, 0)], [0.0, 1, -1, NAN, INF]):
+        same(lambda m: slopes(m, numbers))  # noqa: B023  # called in this turn

@@ -155,3 +155,12 @@ def test_ranks_of_nothing_are_filled_in() -> None:
         return m.tensor([x.grad_fn is None, "Copy" in type(x.grad_fn).__name__])
 
     agree(what, (((0, 0),), ((0, 2),), ((2, 0),)))
+
+
+def test_bags_of_rows_that_are_counted_first() -> None:
+    def what(m: Any, shape: Any, n: Any, at: Any, padding: Any) -> Any:
+        indices, offsets = m.zeros(n, dtype=m.int64), m.zeros(at, dtype=m.int64)
+        more = (False, 0, False, None, False, padding)
+        return m.embedding_bag(m.ones(shape), indices, offsets, *more)[0]
+
+    agree(what, itertools.product(((), (3,), (3, 2), (0, 2)), ((), (2,)), ((), (1,)), (None, 0, 5)))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.oracle import attempt, torch, tt
 from tests.outside.alike import alike, alike_for, alike_rounded, numbers
 
 pytest.importorskip("expecttest", reason="samples come from PyTorch's database")
@@ -157,3 +158,18 @@ def test_types_of_places_named_by_words() -> None:
                 return m.index_select(x, *rest, places, out=out)
 
             alike_rounded(what)
+
+
+@pytest.mark.parametrize("name", ["stack", "cat", "hstack", "column_stack"])
+def test_what_cannot_be_joined_into_a_place(name: str) -> None:
+    def what(m: Any, place: str, left: Any, right: Any) -> Any:
+        out = {
+            "fixed": lambda: m.from_dlpack(m.zeros(1, dtype=m.int64)),
+            "fixed, large": lambda: m.from_dlpack(m.zeros(4, dtype=m.int64)),
+            "small": lambda: m.zeros(1, dtype=m.int64),
+        }[place]()
+        found = attempt(getattr(m, name), [m.ones(left), m.ones(right) * 1j], out=out)[1]
+        return type(found).__name__, str(found)
+
+    for case in itertools.product(("fixed", "fixed, large", "small"), ((), (2,)), ((), (2,), (3,))):
+        assert what(tt, *case) == what(torch, *case), case

@@ -290,3 +290,27 @@ def test_a_copy_over_part_of_its_source_goes_along_the_memory(
         return x.tolist()
 
     same(moved)
+
+
+@pytest.mark.parametrize("call", ["flatten()", "flatten(1)", "reshape(-1)", "ravel()"])
+@pytest.mark.parametrize(
+    "part", ["x", "x[:, :, 1:]", "x[..., 0]", "x.permute(2, 1, 0)", "x[:, :1]"]
+)
+def test_the_node_of_one_dimension(part: str, call: str) -> None:
+    def what(m: Any) -> Any:
+        x = m.ones(2, 3, 4).requires_grad_()
+        y = eval(f"{part}.{call}", {"x": x})
+        return y.grad_fn.name(), y.stride(), y._base is x
+
+    same(what)
+
+
+@pytest.mark.parametrize("turns", range(-1, 4))
+def test_turns_have_a_node_of_their_own(turns: int) -> None:
+    def what(m: Any) -> Any:
+        x = m.ones(2, 3, 4).permute(1, 0, 2).requires_grad_()
+        y = m.rot90(x, turns, (-1, 0))
+        (grad,) = m.autograd.grad((y * y).sum(), x)
+        return y.grad_fn.name(), steps(y), y._base is None, steps(grad)
+
+    same(what)

@@ -37,6 +37,16 @@ def test_gradients_after_a_write(leaf: str, made: str, written: str) -> None:
     assert first_difference(Program(0, (leaf, made, written, *end))) is None
 
 
+@pytest.mark.parametrize("cut", ["y.detach_()", "y.requires_grad_(False)"])
+@pytest.mark.parametrize("write", ["y.mul_(3)", "y[0] = 1", "y.detach().zero_()", "y.data.mul_(2)"])
+@pytest.mark.parametrize("view", ["y[:2]", "y.view(1, 3)[0]", "y.unbind()[0]"])
+def test_views_of_what_wants_no_gradient_any_more(cut: str, write: str, view: str) -> None:
+    made = PLAIN.replace("x", "y") if "False" in cut else f"{PLAIN}\ny = x * 2"
+    end = ("n = type(z.grad_fn).__name__", "w = z * 2", "w.sum().backward()")
+    program = (made, f"z = {view}", "z.retain_grad()", cut, write, *end)
+    assert first_difference(Program(0, program)) is None
+
+
 @pytest.mark.parametrize(
     "line",
     [

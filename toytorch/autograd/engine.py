@@ -775,7 +775,7 @@ def all_lead_to(inputs: list[Tensor], targets: Iterable[Any]) -> bool:
     """Whether the inputs are leaves, and no gradient under some targets could be left out."""
     goals = set()
     for t in inputs:
-        if t._grad_edge is not None or t._ignores_grad:
+        if t._grad_edge is not None or t._ignores_grad or another_since(t):
             return False
         goals.add(id(t))
     left = [t for t in targets if t.is_node]
@@ -801,18 +801,24 @@ def all_lead_to(inputs: list[Tensor], targets: Iterable[Any]) -> bool:
     return True
 
 
+def another_since(tensor: Tensor) -> int:
+    """From which number on nodes know a leaf with the type it has now: with another it was another leaf."""
+    form = tensor._used_as
+    return 0 if form is None or form[1] is tensor.dtype else form[2]
+
+
 def wanted_edges(order: list[Node], inputs: list[Tensor]) -> dict[Node, tuple[Any, ...]]:
     """The nodes from which an input can be reached, with the edges that lead there and None in the
     place of others, whose gradients need not be computed."""
     goals = {
-        id(t if t._grad_edge is None else as_function(t._grad_edge)[0])
+        id(t if t._grad_edge is None else as_function(t._grad_edge)[0]): another_since(t)
         for t in inputs
         if not t._ignores_grad
     }
     wanted: dict[Node, tuple[Any, ...]] = {}
     for node in reversed(order):
         targets = [node_of(e) for e in node.edges]
-        leads = [t is not None and (id(t) in goals or t in wanted) for t in targets]
+        leads = [t in wanted or goals.get(id(t), sys.maxsize) <= node.seq for t in targets]
         if any(leads):
             wanted[node] = tuple([e if k else None for e, k in zip(node.edges, leads)])
     return wanted

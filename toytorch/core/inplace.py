@@ -269,7 +269,15 @@ def refresh(owner: Tensor) -> None:
 
 def history_of_base(view: Tensor) -> None:
     """Gives a view the history it has when its base, which was written to after the view was made,
-    begins to want gradients: PyTorch then reads the view out of the base."""
+    begins to want gradients: PyTorch then reads the view out of the base. Where the base wants none
+    any more, that is so from its next write on, and no gradient goes on from there."""
+    edge = view._grad_edge
+    if edge is not None:
+        if not view._base._requires_grad:
+            guard(view)
+        elif edge.__class__ is AsStridedBackward0 and edge.edges == (None,):
+            view._grad_edge = AsStridedBackward0(view._base, view)
+        return
     if view._dtype.rank < 2 or view._memory().version == view._born:
         return
     why = view._no_grad_view
@@ -325,6 +333,8 @@ def invalidate(storage: Storage) -> None:
                 continue  # a result in another shape, which counts as no view any more
             # Read anew out of its base: where that wants no gradient, no gradient goes on.
             view._grad_edge = AsStridedBackward0(view._base, view)
+            if view._retained:
+                view._keep_retaining()
         elif view is not None and view._base is not None and known(view):
             why = view._no_grad_view
             why = without_node(why) if view._grad_edge is None else why

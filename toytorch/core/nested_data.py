@@ -174,8 +174,14 @@ def to_array(data: Any, dtype: DType | None) -> Any:
     ):  # numbers of any size are 0 or not
         array = np.frompyfunc(builtins.bool, 1, 1)(array)
         return array.astype(np.bool_)
-    if array.dtype.kind == "O" and kind.rank > 1 and all(isinstance(v, int) for v in array.flat):
-        return array.astype(kind.numpy)  # integers of any size are floats, too
+    numbers = (int, float, np.number, *(complex,) * (kind.rank == 3))
+    if (
+        array.dtype.kind == "O"
+        and kind.rank > 1
+        and all(isinstance(v, numbers) for v in array.flat)
+    ):
+        wide = array.astype(np.complex128 if kind.rank == 3 else np.float64)
+        return wide.astype(kind.numpy)  # integers of any size are floats, too
     if array.dtype.kind in "OUS":
         for value in np.asarray(listed, object).reshape(-1):
             if not isinstance(value, int | float | complex | np.number | np.bool_):

@@ -160,8 +160,8 @@ class Op(Facts):
     out_type    where out= must have the result's own type, or "given" gives it ("fractions": where it is
                 of fractions, as the operand is), or its `checks` say so of out= too ("alike"): how the
                 refusal is worded, a key of `core.write.OUT_TYPES`; otherwise the result is cast
-                ("joined": cast, and refused as `cat` refuses; "found beside numbers": "found" where all
-                other operands are numbers)
+                ("joined": cast, and refused as `cat` refuses; "stacked": so, once shapes agree;
+                "found beside numbers": "found" where all other operands are numbers)
     out_needs   an argument without which there is no out=: a dimension, or one that must be a
                 tensor then, though a number will do without
     out_history what out= has where an operand wants a gradient: "" is a refusal, "none" a node that

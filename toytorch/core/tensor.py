@@ -405,14 +405,13 @@ class Tensor:
             self._ignores_grad = False
         for ref in self._views or ():
             view = ref()
-            if view is not None and view._ignores_grad and not requires_grad:
+            if view is None:
+                continue
+            if view._ignores_grad and not requires_grad:
                 view._requires_grad = view._ignores_grad = False
-            if (
-                view is not None
-                and view._grad_edge is None
-                and requires_grad
-                and not view._requires_grad
-            ):
+            if view._grad_edge is not None:
+                view._follow_base()
+            elif requires_grad and not view._requires_grad:
                 view._requires_grad = view._ignores_grad = True
                 view._follow_base()
         return self

@@ -492,7 +492,9 @@ def write_out(op: Op, args: Args, results: Any, out: Any) -> Any:
             writing.refuse_shared(o, (None, *args))
         array = np.asarray(array) if isinstance(array, np.generic) else array
         made = FROM_NUMPY.get(array.dtype) or from_numpy_dtype(array.dtype)
-        if made.rank > o._dtype.rank and how == "joined":
+        if made.rank > o._dtype.rank and how in ("joined", "stacked"):
+            if how == "stacked" and array.ndim > 1 and o._array.size < array.size:
+                o._memory().refuse_resizing()
             raise TypeError(NOT_JOINED + o._dtype.legacy)
         same = o._array.shape == array.shape
         if op.apart in ("own", "own in place") or (same and op.apart in (True, "views")):
@@ -518,7 +520,7 @@ def write_out(op: Op, args: Args, results: Any, out: Any) -> Any:
             writing.refuse_arguments(o, args[1:], array.shape)
         if how == "truth" and o._dtype in (types.bool, types.uint8):  # as masks once were
             made, array = o._dtype, array.astype(o._dtype.numpy)
-        if how not in ("", "alike", "joined", "fractions") and made is not o._dtype:
+        if how not in ("", "alike", "joined", "stacked", "fractions") and made is not o._dtype:
             result = op.schema.result_names[place] if op.many else ""
             if not (how == "modulus" and fits_modulus(args[0], made, o)):
                 raise RuntimeError(refusal(how, op.name, made, o._dtype, result))

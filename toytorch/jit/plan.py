@@ -442,7 +442,15 @@ class DifferentiableGraphBackward(Node):
                 array = array.astype(v.type.dtype.numpy)  # type: ignore[attr-defined]  # a tensor
             arrays.append(array)
         found = iter(run(function, graph, arrays))
-        return [wrap(next(found)) if given else None for given in left]
+        made = [wrap(next(found)) if given else None for given in left]
+        if None in grads:  # of which no part may have been left, where others' are always zero
+            for k, i in enumerate(plan.joint.wanted):
+                if made[k] is None and any(
+                    r[k] for r, g in zip(plan.joint.reached, grads) if g is not None
+                ):
+                    kind = self.inputs[i]
+                    made[k] = wrap(plan.xp.zeros(kind._array.shape, kind._array.dtype), kind._dtype)
+        return made
 
     def stepwise(self, grads: list[Any]) -> Any:
         """The gradients, node by node: a batch of cotangents is more than its array."""

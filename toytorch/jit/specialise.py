@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.autograd.api import grad as gradients
+from toytorch.autograd.engine import Pass
 from toytorch.backends import base
 from toytorch.backends.no_elements import lying
 from toytorch.core import random
@@ -60,6 +61,7 @@ class JointGraph:
               spec: how they are put there again (None: they stand alone)
     tangents  which results have gradients; wanted: which inputs get one (a gradient that is always
               zero is None in `given`)
+    reached   for each of `tangents`, which of the inputs in `wanted` a gradient comes to from there
     plain     results that are no tensors, by position
     """
 
@@ -69,6 +71,7 @@ class JointGraph:
     tangents: list[int] = field(default_factory=list)
     wanted: list[int] = field(default_factory=list)
     given: list[bool] = field(default_factory=list)
+    reached: list[list[bool]] = field(default_factory=list)
     plain: dict[int, Any] = field(default_factory=dict)
     needs: list[bool] = field(default_factory=list)  # which results require gradients
 
@@ -196,8 +199,11 @@ def joint_graph(tracer: Replay, graph: Graph, copies: list[Any], grad: bool) -> 
         seeds = [wrap(seed_for(r._array), r.dtype) for r in roots]
         for seed, i in zip(seeds, made.tangents):
             tracer.bind(seed, tracer.graph.add_input(types.of(seed), f"grad_{i}"))
+        wanted = [copies[i] for i in made.wanted]
+        passes = [Pass(True, [(r._grad_edge or r, r)], None) for r in roots]
+        made.reached = [p.reaches(wanted) for p in passes]
         try:
-            found = gradients(roots, [copies[i] for i in made.wanted], seeds, allow_unused=True)
+            found = gradients(roots, wanted, seeds, allow_unused=True)
         except (RuntimeError, NotImplementedError) as why:  # as it will be when it is asked for
             raise Untraceable(f"its gradient cannot be prepared: {why}") from None
         made.given = [g is not None for g in found]

@@ -208,18 +208,15 @@ def _pow_self(g: Tensor, self: Tensor, other: Scalar | Tensor) -> Any:
 
 
 def _pow_other(g: Tensor, self: Tensor | Scalar, other: Tensor, result: Tensor) -> Any:
-    if isinstance(self, (int, float, complex)):
-        if self == 0:
-            if other.dtype.is_complex:
-                return g * 0
-            return g * (result * -math.inf).masked_fill(other >= 0, 0)
+    if isinstance(self, (int, float, complex)) and self != 0:
         if not isinstance(self, complex) and self > 0:
             return g * (result * math.log(self))
         return g * result * other.new_tensor(self).log()
-    zero = (self == 0) & (
-        ((other.real >= 0) & (other.imag == 0)) if other.dtype.is_complex else other >= 0
-    )
-    return (g * (result * self.to(result.dtype).log())).masked_fill(zero, 0)
+    zero = (other.real >= 0) & (other.imag == 0) if other.dtype.is_complex else other >= 0
+    if isinstance(self, (int, float, complex)):
+        return g * (result * -math.inf).masked_fill(zero, 0)
+    slope = result * self.to(result.dtype).log()
+    return g * slope.masked_fill(zero & (self == 0), 0)
 
 
 def _no_fraction(common: DType, args: Sequence[Any]) -> None:

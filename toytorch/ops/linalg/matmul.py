@@ -61,12 +61,11 @@ def same_of_two_stacks(a: Any, b: Any) -> None:
 
 
 def same_of_stacks(a: Any, b1: Any, b2: Any) -> None:
-    """Refuses a sum and stacks of factors of several types, if there is anything to add."""
-    if 0 in b1.shape or 0 in b2.shape:
-        return
-    if a.dtype.kind == "b" == b1.dtype.kind:
+    """Refuses a sum and stacks of factors of several types; of nothing to add, the last may differ."""
+    nothing = 0 in b1.shape or 0 in b2.shape
+    if not nothing and a.dtype.kind == "b" == b1.dtype.kind:
         raise no_kernel("baddbmm", np.dtype(bool))
-    if not a.dtype == b1.dtype == b2.dtype:
+    if a.dtype != b1.dtype or not (nothing or b1.dtype == b2.dtype):
         x, y, z = (IN_C[kind.name] for kind in kinds(a, b1, b2))
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {x}, batch1: {y}, batch2: {z}"

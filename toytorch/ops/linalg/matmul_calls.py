@@ -191,6 +191,8 @@ def tensordot(
     left, right = list(wrap_dims(tuple(left), len(of_a))), list(wrap_dims(tuple(right), len(of_b)))
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
+    if a.dtype is not b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
     for i, j, said in zip(left, right, given):
         if of_a[i] != of_b[j] and 1 in (of_a[i], of_b[j]):  # one place for all
             a, b = (

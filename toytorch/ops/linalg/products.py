@@ -16,7 +16,7 @@ from toytorch.core.write import refusal, refuse_grad
 from toytorch.facts import warned
 from toytorch.facts.composed import cast_to
 from toytorch.facts.device import contiguous_format
-from toytorch.facts.dtype import cannot_cast, from_numpy_dtype, promote
+from toytorch.facts.dtype import IN_C, cannot_cast, from_numpy_dtype, promote
 from toytorch.facts.hints import Array, ArrayModule
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.ops.creation.create import put_out
@@ -89,6 +89,8 @@ def _addbmm(xp: ArrayModule, a: Array, b1: Array, b2: Array, beta: float, alpha:
     for d, m in ((1, b1), (2, b2)):  # the sizes of the result are looked up first
         wrap_dim(d, m.ndim, False)
     same_of_batch(a, b1, b2)
+    if b1.ndim == b2.ndim == 3 and not len(b1):  # nothing to add, of whatever type
+        b1, b2 = b1.astype(a.dtype), b2.astype(a.dtype)
     if (
         b1.ndim == 3
         and b2.ndim == 3
@@ -337,7 +339,7 @@ def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
         if t.dtype is not parts[0].dtype:
             raise RuntimeError(
                 f"{name}all tensors must have be the same dtype but tensor 0 is "
-                f"{parts[0].dtype.legacy} and tensor {i} {t.dtype.legacy}"
+                f"{IN_C[parts[0].dtype.name]} and tensor {i} {IN_C[t.dtype.name]}"
             )
     row, column = parts[0].ndim == 1, parts[-1].ndim == 1
     parts[0] = parts[0].unsqueeze(0) if row else parts[0]

@@ -126,7 +126,7 @@ def gradient_of_input(
 ) -> Any:
     n = weight.ndim - 2
     if not input_shape[1]:
-        return g.new_zeros(input_shape)
+        return tied(g.new_zeros(input_shape), weight)
     stride, padding, dilation = (
         tuple(v) * n if len(v) == 1 else v for v in (stride, padding, dilation)
     )
@@ -162,7 +162,7 @@ def gradient_of_weight(
     groups: int,
 ) -> Any:
     if not input.shape[1]:
-        return g.new_zeros(weight_shape)
+        return tied(g.new_zeros(weight_shape), input)
     x, g = (g, input) if transposed else (input, g)
     return weight_gradient.function(
         x, g, tuple(weight_shape[2:]), stride, padding, dilation, groups

@@ -211,6 +211,13 @@ def _check_bags(
     padding_idx: int | None,
 ) -> None:
     """Refuses what `embedding_bag` cannot take."""
+    if padding_idx is not None:
+        wrap_dim(0, weight.ndim, False)  # how many there are, is asked first
+        if not -len(weight) <= padding_idx < len(weight):
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, {-len(weight)} through "
+                f"{len(weight) - 1}, but got {padding_idx}"
+            )
     if indices.ndim not in (1, 2):
         raise RuntimeError(
             f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.ndim}"
@@ -231,11 +238,6 @@ def _check_bags(
         bad = next(int(i) for i in array.reshape(-1) if not 0 <= int(i) < rows)
         raise RuntimeError(
             f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {bad}"
-        )
-    if padding_idx is not None and not -len(weight) <= padding_idx < len(weight):
-        raise RuntimeError(
-            f"padding_idx must be within the number of embeddings, {-len(weight)} through "
-            f"{len(weight) - 1}, but got {padding_idx}"
         )
     if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
         raise RuntimeError(

@@ -10,7 +10,6 @@ import numpy as np
 
 from toytorch.core.arguments import spread
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.core.views import of_its_own
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import contiguous_format
@@ -20,7 +19,7 @@ from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create
 from toytorch.ops.creation.ranges import arange
 from toytorch.ops.define import public
-from toytorch.ops.shaping import rearrange, slices, view
+from toytorch.ops.shaping import rearrange, slices
 from toytorch.ops.shaping.reshape import need_tensors
 
 
@@ -218,12 +217,7 @@ def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
         raise RuntimeError(
             f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
         )
-    if k % 4 == 0:
-        return input.clone(memory_format=contiguous_format)
-    if k % 4 == 2:
-        return rearrange.flip.function(input, (first, second))
-    flipped = rearrange.flip.function(input, second if k % 4 == 1 else first)
-    return of_its_own(view.transpose.function(flipped, first, second))
+    return rearrange.rot90.function(input, k % 4, (first, second))
 
 
 @public("diag", method=True)

@@ -157,7 +157,7 @@ stack = in_own_type(
     on_card="cat tensors",
     forms="function out",
     apart="views",
-    out_type="joined",
+    out_type="stacked",
     d_tensors=lambda g, dim: list(g.unbind(dim)),
     amp="widest",
     batch="along",
@@ -238,6 +238,24 @@ flip = in_own_type(
     batch="along",
     names="same",
     doc="Dimensions run backwards.",
+)
+
+
+def _rot90(xp: ArrayModule, a: Array, k: int, dims: Sizes) -> Any:
+    if not k:
+        return row_major(a.copy())
+    turned = kept(_flip(xp, a, dims if k == 2 else dims[1:] if k == 1 else dims[:1]), a)
+    return turned if k == 2 else turned.swapaxes(*dims)
+
+
+rot90: Op = in_own_type(
+    "rot90(Tensor self, int k, int[] dims) -> Tensor",
+    _rot90,
+    forms="",
+    d_self=lambda g, k, dims: rot90.function(g, -k % 4, dims),
+    batch="along",
+    fresh=True,
+    doc="The plane of two dimensions turned by 0 to 3 times 90 degrees.",
 )
 
 

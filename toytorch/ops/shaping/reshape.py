@@ -96,7 +96,8 @@ def flatten(
     >>> flatten(Tensor(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
-    if start_dim == 0 and end_dim == -1 and input._array.ndim > 1:
+    array = input._array
+    if start_dim == 0 and end_dim == -1 and array.ndim > 1 and array.flags.c_contiguous:
         made = view.quick_view(input, (-1,))
         if made is not None:
             return made
@@ -105,7 +106,7 @@ def flatten(
         return flattened(input, first, str(last))
     if isinstance(first, str):
         first, last = input.names.index(first), input.names.index(last)
-    n = input._array.ndim
+    n = array.ndim
     first, last = wrap_dim(first, n), wrap_dim(last, n)
     if n == 0:
         return convert.reshape(input, 1)
