@@ -307,6 +307,7 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "spread": arguments.spread, "bound": arguments.bound, "missing": arguments.missing,
         "alone": arguments.alone, "option": arguments.option,
         "as_dim": arguments.as_dim, "number": arguments.number, "as_ints": arguments.as_ints,
+        "all_int": arguments.all_int,
         "memory_format": memory_format, "as_typed": arguments.as_typed,
         "whole": fast_whole.unary if len(op.tensor_at) == 1 else fast_whole.binary,
         "as_dtype": as_dtype, "dtype": types.dtype, "view_of": views.view_of,

@@ -168,11 +168,12 @@ def has_channels_last(a: Any) -> bool:
 
     Parts of images whose channels lie last have them too, though they leave gaps in memory.
     """
-    if a.ndim < 4 or not a.size:
+    if a.ndim < 4:
         return False
-    if a.strides[-1] < a.strides[1] * a.shape[1]:  # the usual case is soon known
+    shape, strides = a.shape, a.strides
+    if strides[-1] < strides[1] * shape[1] or 0 in shape:  # the usual case is soon known
         return False
-    return channels_rise(a.shape, [s // a.itemsize for s in a.strides])
+    return channels_rise(shape, [s // a.itemsize for s in strides])
 
 
 def channels_rise(shape: Shape, strides: Sequence[int]) -> bool:

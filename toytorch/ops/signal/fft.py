@@ -53,7 +53,7 @@ def _along(xp: ArrayModule, way: str, a: Array, n: int, d: int, norm: str) -> An
 
 def by_stride(a: Array, dims: Sequence[int]) -> list[int]:
     """Dimensions with the largest steps first."""
-    return sorted(dims, key=lambda d: -a.strides[d])
+    return sorted(dims, key=lambda d: -a.strides[d]) if len(dims) > 1 else list(dims)
 
 
 def _laid(made: Array, a: Array, dims: Sequence[int]) -> Any:
