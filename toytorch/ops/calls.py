@@ -72,6 +72,8 @@ FIRST = ("input", *NUMPY_WORDS["input"])  # the words for a first argument
 
 def plain_integer(value: Any) -> Any:
     """The number that stands for one integer in a tensor or of NumPy's; anything else as it is."""
+    if value.__class__ is int:
+        return value
     single = isinstance(value, (Tensor, np.ndarray, np.generic)) and not value.ndim
     return int(value) if single else value
 
