@@ -255,7 +255,7 @@ def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
             if of_reals:
                 refuse_complex(of_reals, r)
             r._requires_grad = True
-            r._grad_edge = output = Output()
+            r._grad_edge = output = new(Output)
             output.node, output.index = node, i
 
 

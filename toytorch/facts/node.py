@@ -131,11 +131,11 @@ class Node:
 class Output:
     """Where the gradient of one result of a Node with several results goes."""
 
-    __slots__ = ("index", "node")  # filled in by `core.record`: a call of `__init__` takes as long
+    __slots__ = ("index", "node")
     is_node = False
-    if TYPE_CHECKING:
-        index: int
-        node: Node
+
+    def __init__(self, node: Node, index: int) -> None:
+        self.node, self.index = node, index
 
     @property
     def meta(self) -> tuple[Any, Any]:
