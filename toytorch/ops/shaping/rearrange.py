@@ -54,7 +54,8 @@ def _joined(xp: ArrayModule, arrays: Sequence[Array], d: int) -> Any:
     several = arrays[0].size * len(arrays) >= MANY // 4
     made = generic.attempt(xp, "joined", arrays, d) if several else None
     if made is None:
-        made = (generic.concatenate if xp is np else xp.concatenate)(arrays, d)
+        host = arrays[0].__class__ is np.ndarray
+        made = (generic.concatenate if host else xp.concatenate)(arrays, d)
     return made
 
 
