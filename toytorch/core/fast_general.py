@@ -8,10 +8,12 @@ tests that its arguments are plain, runs the kernel and fills in the slots of th
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Collection
 from types import FunctionType
 
 from toytorch.core import fast_saved
 from toytorch.core.fast_path import indent, python_name, result_lines
+from toytorch.core.memory_order import LAYS
 from toytorch.core.op import Op
 
 VIEW = """\
@@ -84,7 +86,7 @@ GENERAL = (
     HEAD
     + """\
             try:
-                c = {kernel}({passed})
+                c = {run}
             except Exception:  # the general path says it better
                 return call(op, ({args},){out})
             if c.__class__ is not ndarray:
@@ -99,7 +101,7 @@ MANY = (
     + """\
             results = []
             try:
-                made = {kernel}({passed})
+                made = {run}
             except Exception:  # the general path says it better
                 return call(op, ({args},){out})
             for c in made:
@@ -180,8 +182,7 @@ def make_general(op: Op, params: list[str], passed: list[str], checks: str) -> s
         "no_out": "out is None and " if op.has_out else "",
         "arrays": indent(arrays, 12),
         "tests": " and ".join(tests),
-        "kernel": "own_kernel" if own else "kernel",
-        "passed": ", ".join(["numpy", *values] if own else values),
+        "run": run_by(op, values),
         "args": ", ".join(passed),
         "out": ", out" if op.has_out else "",
     }
@@ -204,10 +205,23 @@ def floating(op: Op, wants: str) -> str:
     return f"{wants} and (result._dtype.rank {'== 2' if op.of_reals else '> 1'} or integers(op, result))"
 
 
-def runs_itself(op: Op) -> bool:
+def runs_itself(op: Op, memory: Collection[str] = ("", "rows")) -> bool:
     """Whether a generated function calls the record's own function of arrays, without the one that
     `op.on_cpu` puts around it to hand over NumPy and to order the result: a detour of 0.2 µs."""
-    return op.kernel.__class__ is FunctionType and not op.plain and op.memory in ("", "rows")
+    return op.kernel.__class__ is FunctionType and not op.plain and op.memory in memory
+
+
+def run_by(op: Op, values: list[str], memory: Collection[str] = ("", "rows")) -> str:
+    """The call of an op's kernel, which is its own function where that is as good: also in these
+    orders of memory."""
+    own = f"own_kernel(numpy, {', '.join(values)})"
+    if runs_itself(op, LAYS):
+        return f"lay({own}, {values[0]})"
+    return (
+        own
+        if runs_itself(op, memory)
+        else f"{'on_cpu' if op.plain else 'kernel'}({', '.join(values)})"
+    )
 
 
 def general_saving(op: Op, passed: list[str]) -> list[str]:

@@ -20,7 +20,7 @@ from weakref import ref
 import numpy as np
 
 from toytorch.core import arguments, dispatch, fast_whole, record, scalars, views
-from toytorch.core.memory_order import placed
+from toytorch.core.memory_order import LAYS, placed
 from toytorch.core.op import Op
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, alias, as_dtype, wrap_result
@@ -301,12 +301,14 @@ def names_for(op: Op, space: dict[str, Any]) -> dict[str, Any]:
         "Tensor": Tensor, "Node": op.node, "op": op, "variant": op.variant, "call": dispatch.call,
         "operate": operate, "kernel": kernel, "on_cpu": op.on_cpu, "state": state,
         "ndarray": np.ndarray, "asarray": as_array, "array_of": np.asarray, "generic": np.generic,
-        "placed": placed, "new": object.__new__, "get_ident": get_ident, "bool_": types.bool,
+        "placed": placed, "lay": LAYS.get(op.memory), "new": object.__new__, "bool_": types.bool,
+        "get_ident": get_ident,
         "sequence": sequence, "Storage": Storage, "from_numpy": types.FROM_NUMPY,
         **{f"{trait}_of": found for trait, found in record.TRAITS.items()},
         "spread": arguments.spread, "bound": arguments.bound, "missing": arguments.missing,
         "alone": arguments.alone, "option": arguments.option,
         "as_dim": arguments.as_dim, "number": arguments.number, "as_ints": arguments.as_ints,
+        "all_int": arguments.all_int,
         "memory_format": memory_format, "as_typed": arguments.as_typed,
         "whole": fast_whole.unary if len(op.tensor_at) == 1 else fast_whole.binary,
         "as_dtype": as_dtype, "dtype": types.dtype, "view_of": views.view_of,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from toytorch.core import fast_saved
-from toytorch.core.fast_general import floating
+from toytorch.core.fast_general import floating, run_by
 from toytorch.core.fast_path import indent, python_name, result_lines
 from toytorch.core.op import Op
 
@@ -89,7 +89,7 @@ def make_several(op: Op, params: list[str], passed: list[str], checks: str) -> s
         reading = (read_list if a_list else read_first)(op, passed, words)
     if reading is None:
         return None
-    made = f"{'on_cpu' if op.plain else 'kernel'}({', '.join(reading.values)})"  # not the ufunc of defaults
+    made = run_by(op, reading.values, ("",))
     if op.kind == "pointwise" and op.memory in ("", "second", "tensor first"):
         laid = [f"a{i}" for i in op.tensor_at]
         laid = laid[::-1] if op.memory == "second" else laid

@@ -118,7 +118,8 @@ def general(op: Op, names: dict[str, Any]) -> str:
             )
         elif a.type in ("int[]", "int[]?"):  # of which one will do
             checks.append(
-                f"    if {name}.__class__ is not int{some}:\n"
+                f"    if {name}.__class__ is not int and not (\n"
+                f"            {name}.__class__ is tuple and all_int({name})){some}:\n"
                 f"        {name} = as_ints(op, {i}, {name})\n"
             )
         elif (kind := a.type.rstrip("?")) in arguments.TYPED:

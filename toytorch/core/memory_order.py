@@ -87,11 +87,10 @@ def assign(to: Array, source: Any) -> None:
         generic.attempt(np, "assign", to, source)
 
 
-def laid(kernel: Fn, lay: Callable[[Any, Array], Any]) -> Fn:
-    """A kernel whose results are laid in memory by `lay(result, first argument)`."""
+def each(lay: Callable[[Any, Array], Any]) -> Fn:
+    """What lays all results of a kernel as `lay(result, first argument)` does."""
 
-    def as_first(*args: Any, **named: object) -> Any:
-        made, first = kernel(*args, **named), args[0]
+    def as_first(made: Any, first: Any) -> Any:
         if first.__class__ is not ndarray:
             return made
         if made.__class__ is tuple:
@@ -101,56 +100,46 @@ def laid(kernel: Fn, lay: Callable[[Any, Array], Any]) -> Fn:
     return as_first
 
 
-def like_first(kernel: Fn) -> Fn:
-    """A kernel whose results lie as its first argument does, where they have its shape.
-
-    >>> like_first(lambda a: -a.copy("C"))(np.ones((2, 3)).T).strides
-    (8, 24)
-    """
-    return laid(kernel, ordered)
-
-
-def like_copy(kernel: Fn) -> Fn:
-    """A kernel whose results lie as a copy of its first argument would.
-
-    >>> like_copy(lambda a: -a.copy("C"))(np.ones((2, 3)).T).strides
-    (8, 24)
-    """
-    return laid(kernel, kept)
-
-
-def one_format(kernel: Fn) -> Fn:
-    """A kernel over images, or a list of them: results have channels last if these have, else rows."""
-
-    def formatted(*args: Any, **named: Any) -> Any:
-        made, first = kernel(*args, **named), args[0]
-        if made.__class__ is ndarray and made.ndim < 4 and made.flags.c_contiguous:
-            return made  # no images
-        if first.__class__ is ndarray and first.flags.c_contiguous and not has_channels_last(first):
-            for m in made if made.__class__ is tuple else (made,):
-                if m.__class__ is not ndarray or not m.flags.c_contiguous:
-                    break
-            else:
-                return made
-        images = first if first.__class__ in (list, tuple) else [first]
-        if (
-            made.__class__ is ndarray
-            and made.flags.c_contiguous
-            and (not images or (images[0].flags.c_contiguous and not has_channels_last(images[0])))
-        ):
+def one_format(made: Any, first: Any) -> Any:
+    """The results of a kernel over images, or a list of them: channels last if these have, else rows."""
+    if made.__class__ is ndarray and made.ndim < 4 and made.flags.c_contiguous:
+        return made  # no images
+    if first.__class__ is ndarray and first.flags.c_contiguous and not has_channels_last(first):
+        for m in made if made.__class__ is tuple else (made,):
+            if m.__class__ is not ndarray or not m.flags.c_contiguous:
+                break
+        else:
             return made
-        orders = [has_channels_last(a) for a in images if a.size]
-        last = bool(orders) and all(orders)
-        if made.__class__ is tuple:
-            return tuple(in_format(m, last) for m in made)
-        return in_format(made, last)
+    images = first if first.__class__ in (list, tuple) else [first]
+    if (
+        made.__class__ is ndarray
+        and made.flags.c_contiguous
+        and (not images or (images[0].flags.c_contiguous and not has_channels_last(images[0])))
+    ):
+        return made
+    orders = [has_channels_last(a) for a in images if a.size]
+    last = bool(orders) and all(orders)
+    if made.__class__ is tuple:
+        return tuple(in_format(m, last) for m in made)
+    return in_format(made, last)
 
-    return formatted
+
+def laid(lay: Fn) -> Callable[[Fn], Fn]:
+    """What makes of a kernel one whose results are laid in memory by `lay(results, first argument)`.
+
+    >>> laid(LAYS["like"])(lambda a: -a.copy("C"))(np.ones((2, 3)).T).strides
+    (8, 24)
+    """
+
+    def of(kernel: Fn) -> Fn:
+        return lambda *args, **named: lay(kernel(*args, **named), args[0])
+
+    return of
 
 
 def one_volume(kernel: Fn) -> Fn:
     """`one_format` for volumes (N, C, D, H, W), or one of them, without N."""
-    formatted = one_format(kernel)
+    formatted = laid(one_format)(kernel)
 
     def run(a: Array, *args: Any, **named: Any) -> Any:
         if a.ndim != 4 or a.__class__ is not ndarray:
@@ -168,11 +157,12 @@ def has_channels_last(a: Any) -> bool:
 
     Parts of images whose channels lie last have them too, though they leave gaps in memory.
     """
-    if a.ndim < 4 or not a.size:
+    if a.ndim < 4:
         return False
-    if a.strides[-1] < a.strides[1] * a.shape[1]:  # the usual case is soon known
+    shape, strides = a.shape, a.strides
+    if strides[-1] < strides[1] * shape[1] or 0 in shape:  # the usual case is soon known
         return False
-    return channels_rise(a.shape, [s // a.itemsize for s in a.strides])
+    return channels_rise(shape, [s // a.itemsize for s in strides])
 
 
 def channels_rise(shape: Shape, strides: Sequence[int]) -> bool:
@@ -461,12 +451,12 @@ def in_columns(kernel: Fn) -> Fn:
     return turned
 
 
+# How results lie by their first argument: as it does where they have its shape, or as its copy would.
+LAYS: dict[str, Fn] = {"like": each(ordered), "kept": each(kept), "format": one_format}
 ORDERS: dict[str, Callable[[Fn], Fn]] = {
     "": lambda kernel: kernel,
     "rows": rows,
-    "like": like_first,
-    "kept": like_copy,
-    "format": one_format,
+    **{name: laid(lay) for name, lay in LAYS.items()},
     "volume": one_volume,
     "columns": in_columns,
     "second": lambda kernel: kernel,  # as an elementwise op of the second operand and the first

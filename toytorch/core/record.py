@@ -244,15 +244,16 @@ def tie_many(op: Op, node: Node, results: Tensor | list[Tensor]) -> None:
     """Ties several results to their node."""
     metas = node.meta = list[Any]()
     node.count = len(results)
-    every, wanted = len(op.results) == 1, op.results
+    wanted, of_reals = op.results, op.of_reals
+    every = len(wanted) == 1
     for i, r in enumerate(results):
         kind = r._dtype
         metas.append((r._array.shape, kind))
         if every or wanted[i]:
             if kind.rank < 2:
                 refuse_history(r)
-            if op.of_reals:
-                refuse_complex(op.of_reals, r)
+            if of_reals:
+                refuse_complex(of_reals, r)
             r._requires_grad = True
             r._grad_edge = output = new(Output)
             output.node, output.index = node, i

@@ -26,7 +26,6 @@ class Storage:
         "array", "conjugates", "face", "fixed", "guarded_views", "memory", "origin", "version",
     )  # fmt: skip
     guarded_views: Any  # weak references to views that must not be written to, where there are some
-    fixed: bool  # True where others hold the memory, so that it cannot grow; seldom there
     origin: Storage  # the same memory with another count, where this was made of one; seldom there
     face: Any  # a weak reference to its UntypedStorage; seldom there
     conjugates: list[Any]  # weak references to the `Conjugated` of a `Mirrored`; there of no other
@@ -36,6 +35,7 @@ class Storage:
         self.memory = memory  # the flat array, where only part of NumPy's memory is ours
         self.version = 0
         self.guarded_views = None
+        self.fixed = False  # True where others hold the memory, so that it cannot grow
 
     def flat(self) -> Any:
         """A one-dimensional array over the whole memory, in elements of the first view's type."""
@@ -56,7 +56,7 @@ class Storage:
 
     def refuse_resizing(self) -> None:
         """Refuses what would need other memory, where others look at this: arrays, buffers."""
-        if getattr(self, "fixed", False):
+        if self.fixed:
             raise RuntimeError("Trying to resize storage that is not resizable")
 
     def memory_at(self) -> tuple[int, int]:
@@ -69,8 +69,7 @@ class Storage:
         made = Storage(self.array, self.memory)
         made.version = version
         made.origin = self
-        if getattr(self, "fixed", False):
-            made.fixed = True
+        made.fixed = self.fixed
         if self.__class__ is Mirrored:
             become(made, Mirrored)
             made.conjugates = self.conjugates

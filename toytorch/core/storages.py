@@ -97,7 +97,7 @@ class Face:
 
     def resizable(self) -> bool:
         """Whether `resize_` may be called."""
-        return not getattr(self._storage, "fixed", False)
+        return not self._storage.fixed
 
     def _over(self, flat: Array) -> Any:
         """One of this kind over a flat array."""

@@ -785,7 +785,7 @@ class Tensor:
     def data(self) -> Tensor:
         """A tensor over the same memory that no graph knows of; writes to it are not counted."""
         tensor = wrap(self._array, self._dtype)
-        memory = self._memory()
+        memory = self._storage or self._memory()
         if memory.__class__ is not Storage and isinstance(memory, InferenceStorage):
             tensor._storage = memory.shown()
         elif memory.__class__ is not Storage and isinstance(memory, ShownInference):

@@ -277,6 +277,9 @@ def several_views(op: Op, args: Args, arrays: list[Array]) -> list[Tensor]:
     return made
 
 
+INFERENCE = (InferenceStorage, ShownInference)
+
+
 def quick(source: Tensor) -> bool:
     """Whether a view of a tensor is no more than a layout, and a node where it wants gradients: also
     where this thread has switched them off."""
@@ -284,7 +287,7 @@ def quick(source: Tensor) -> bool:
     if (
         array.__class__ is not ndarray
         or array.size == 0  # strides of views without elements are PyTorch's own affair
-        or source._storage.__class__ in (InferenceStorage, ShownInference)
+        or source._storage.__class__ in INFERENCE
     ):
         return False
     mode = state.fast_path

@@ -90,7 +90,7 @@ def on_cpu(where: Any) -> bool:
     """Whether new tensors go to this machine's memory: if it is named, or nothing is."""
     if where is None:
         return state.local.default_device is None
-    return where == "cpu" or (where.__class__ is device and where.type == "cpu")
+    return bool(where.type == "cpu" if where.__class__ is device else where == "cpu")
 
 
 def accelerated() -> bool:

@@ -133,10 +133,10 @@ def wrap_dims(dims: Sequence[int | str] | int, ndim: int) -> tuple[int, ...]:
     >>> wrap_dims((0, -1), 3)
     (0, 2)
     """
-    if isinstance(dims, WHOLE):
-        return (wrap_dim(dims, ndim),)
     if dims.__class__ is tuple and len(dims) == 1:
         return (wrap_dim(dims[0], ndim),)
+    if isinstance(dims, WHOLE):
+        return (wrap_dim(dims, ndim),)
     wrapped = tuple(wrap_dim(d, ndim) for d in dims)
     for i, d in enumerate(wrapped):
         if d in wrapped[:i]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from toytorch.kernels.batched_product import product_into
 from toytorch.kernels.copy import in_rows
 from toytorch.loops import Recipe, processor
 from toytorch.loops.runtime import jit
+from toytorch.loops.runtime.kernel import ready
 
 # A row of -inf throughout has no weights: its sum is 0, and so is its logarithm here.
 FORWARD = Recipe("""x[i,j], low -> y[i,j], l[i]
@@ -172,7 +173,13 @@ def forward(
         if mask is not None:
             x += mask
         hidden = later(q.shape[2], k.shape[2], 0, q.dtype.char) if causal else None
-        sums[...] = softmax(x, hidden)
+        if jit.works() and x.flags.c_contiguous:
+            scores, x, logs = x, np.empty(x.shape, x.dtype), np.empty(x.shape[:-1], x.dtype)
+            given = (x, logs, scores) if hidden is None else (x, logs, scores, hidden)
+            of_few(x.dtype.char, x.shape, causal)(*given)
+            sums[...] = logs
+        else:
+            sums[...] = softmax(x, hidden)
         np.matmul(x, v, out=made)
         return made, sums
     scores = Scores(q, k, mask, causal, scale)
@@ -225,6 +232,17 @@ def backward(
 def swapped(shape: Sizes) -> tuple[int, ...]:
     """(B, H, L, E) as it lies where numbers of one row of all heads lie side by side."""
     return shape[0], shape[2], shape[1], shape[3]
+
+
+@functools.lru_cache(256)
+def of_few(kind: str, shape: Sizes, causal: bool) -> Any:
+    """`softmax` of few scores of a shape, as a builtin function of (weights, logarithms, scores), and
+    of what hides some."""
+    low, rows, keys = float(np.finfo(kind).min), math.prod(shape[:-1]), shape[-1]
+    if not causal:
+        return ready(FORWARD, kind, ((rows, keys), (rows,), (rows, keys)), low)
+    stack = rows // shape[2], *shape[2:]
+    return ready(CAUSAL_FORWARD, kind, (stack, stack[:2], stack, stack[1:]), low)
 
 
 def softmax(x: Array, hidden: Array | None) -> Array:

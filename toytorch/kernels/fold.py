@@ -22,7 +22,6 @@ from toytorch.loops import Recipe
 from toytorch.loops.formula import CONSTANTS, Formula
 from toytorch.loops.language.primitives import JOINS
 from toytorch.loops.runtime import jit
-from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.kernel import laid
 
 LETTERS = "abcdefgh"  # one for each group of dimensions that lie together
@@ -75,7 +74,7 @@ def planned(
     keepdim: bool,
     whole: bool,
     numbers: tuple[tuple[str, Any], ...],
-) -> tuple[tuple[int, ...], ArrayCall] | None:
+) -> tuple[tuple[int, ...], Any] | None:
     """The shape of the result, and the kernel as a call of it and the arrays."""
     gone = set(range(len(shape)) if over is None else over)
     pattern, sizes = grouped(shape, gone)
@@ -85,7 +84,7 @@ def planned(
     values = {**dict(numbers), "count": math.prod(shape[d] for d in gone)}
     left = [n for letter, n in zip(pattern, sizes) if whole or letter == "k"]
     arrays = [np.empty(left, kind), *(np.empty(sizes, kind) for _ in names)]
-    run = laid(recipe, *arrays, numbers=tuple([float(values[name]) for name in used]))
+    run = laid(recipe, *arrays, numbers=tuple([float(values[name]) for name in used])).quick
     if whole:
         return shape, run
     kept = [1 if d in gone else n for d, n in enumerate(shape) if keepdim or d not in gone]

@@ -396,7 +396,7 @@ def few(
     whole = whole_windows(shape, *how, out) if kernel else ANY
     names = ("lines seen", "seen", "source", *(("places",) if rule == "max" else ()), "made")
     names = names if factor is None else (*names, "factor")
-    call = at_once(rule, kind, (planes, 1), shape[-2:], out, tuple(dilation), names, whole)
+    call = at_once(rule, kind, (planes, 1), shape[-2:], out, tuple(dilation), names, whole).quick
     if rule == "mean":
         factor = np.ascontiguousarray(factor, kind)
 

@@ -276,7 +276,7 @@ def call(
     total = shape[0] * (-(-blocks // PART[how[0]]) if rule == "forward" else 1)
     work = shape[0] * count * (shape[1] + 4) * 8 * jit.TRAFFIC
     found = Sampler.kernel(kind, rule, n, *how, lanes)
-    return ArrayCall(found, words, [WORDS.index(a) for a in arrays], total, work)
+    return ArrayCall(found, words, [WORDS.index(a) for a in arrays], total, work).quick
 
 
 def fits(a: Any, grid: Any) -> bool:

@@ -8,12 +8,13 @@ or six functions of NumPy that it replaces 4.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from toytorch.facts.hints import Array
+from toytorch.facts.hints import Array, Sizes
 from toytorch.kernels import copy
 from toytorch.loops import Recipe
 from toytorch.loops.runtime import jit
@@ -58,16 +59,15 @@ def over_rows(recipe: Recipe, *arrays: Array) -> None:
     """Runs a recipe over arrays of one shape that lie in rows, as matrices of these rows."""
     first = arrays[0]
     if first.size < SMALLEST:
-        n = first.shape[-1]
-        rows_ready(recipe, first.dtype.char, first.size // n, n, len(arrays))(*arrays)
+        rows_ready(recipe, first.dtype.char, first.shape, len(arrays))(*arrays)
     else:
         recipe(*in_rows(*arrays))
 
 
 @functools.lru_cache(256)
-def rows_ready(recipe: Recipe, kind: str, rows: int, n: int, count: int) -> Any:
-    """The kernel of `over_rows` for few numbers in so many arrays."""
-    return ready(recipe, kind, ((rows, n),) * count)
+def rows_ready(recipe: Recipe, kind: str, shape: Sizes, count: int) -> Any:
+    """The kernel of `over_rows` for few numbers in so many arrays of a shape."""
+    return ready(recipe, kind, ((math.prod(shape[:-1]), shape[-1]),) * count)
 
 
 def in_rows(*arrays: Array) -> Sequence[Array]:

@@ -34,7 +34,7 @@ FRONT = """\
 def {name}({params}**words):
     if {usual}:
         try:
-            return function({passed})
+            return {run}
         except Exception as error:
             return amiss(error, {group}, words)
     return general(*written(words, {written}), **words)
@@ -72,6 +72,8 @@ FIRST = ("input", *NUMPY_WORDS["input"])  # the words for a first argument
 
 def plain_integer(value: Any) -> Any:
     """The number that stands for one integer in a tensor or of NumPy's; anything else as it is."""
+    if value.__class__ is int:
+        return value
     single = isinstance(value, (Tensor, np.ndarray, np.generic)) and not value.ndim
     return int(value) if single else value
 
@@ -182,8 +184,11 @@ class Call:
 
     def source(self) -> tuple[str, dict[str, Any]]:
         """The text of `front`, and what its names stand for."""
+        within = getattr(self.function, "call", None)
+        if within is None or within.front is not self.function or not within.creates:
+            within = self  # else what it asks is asked here
         space: dict[str, Any] = {
-            "function": self.function, "general": self.general, "amiss": self.amiss,
+            "function": within.function, "general": self.general, "amiss": self.amiss,
             "written": self.written, "fine": self.fine, "state": state, "SLOW": state.SLOW,
             "Tensor": Tensor, "dtype_class": dtype, "all_int": all_int,
         }  # fmt: skip
@@ -193,7 +198,7 @@ class Call:
         if self.reads and not (self.options or self.outs):
             asked = []
         asked += ["state.profiler is None"] * bool(self.first)
-        asked += ["state.fast_path is not SLOW"] * self.creates
+        asked += ["state.fast_path is not SLOW"] * within.creates
         for i, name in enumerate(names):
             space[f"default_{name}"] = self.defaults[i]
             kinds = ["Tensor"] if self.first and not i else self.wanted.get(self.known[i], ())
@@ -212,13 +217,15 @@ class Call:
         if names and (self.known[0] == "self" or self.by_place or told):  # callers say `input`
             params.insert(len(names) if told else max(1, self.by_place), "/")
         group = "".join(f"{n}, " for n in names)
+        passed = [*names, *rest * (not self.single)]
+        run = f"function({', '.join(passed)})"
+        if self.options or self.reads:  # `**words` takes its time, though there is no word
+            run = f"function({', '.join([*passed, '**words'])}) if words else {run}"
         text = FRONT.format(
             name=self.function.__name__,
             params="".join(f"{p}, " for p in [*params, *rest]),
             usual=" and ".join(asked) or "True",
-            passed=", ".join(
-                [*names, *rest * (not self.single), *["**words"] * bool(self.options or self.reads)]
-            ),
+            run=run,
             group=f"({group}{''.join(f'{r}, ' for r in rest)})",
             written=f"({group})" + ", further" * bool(rest),
         )

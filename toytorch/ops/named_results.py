@@ -62,7 +62,9 @@ def public_with_names(op: Op) -> Any:
     made, held = (result_class(name, fields) for name in (op.name, f"{op.name}_out"))
 
     def function(*args: Tensor | int, **kwargs: Any) -> Any:
-        kind = made if not kwargs or kwargs.get("out") is None else held
+        if not kwargs:
+            return tuple_of(made, record(*args))
+        kind = made if kwargs.get("out") is None else held
         return tuple_of(kind, record(*args, **kwargs))
 
     returns = op.schema.text.rpartition("->")[2].strip()

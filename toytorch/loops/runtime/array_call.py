@@ -56,11 +56,16 @@ class ArrayCall:
         self.kernel, self.words, self.places = kernel, tuple(words), tuple(places)
         self.total, self.work = total, work
         # Whether threads share it, and whether other Python threads may run meanwhile.
-        shared = total > 1 and work >= jit.WORK
-        counts = (total, int(shared), int(work >= LONG * jit.WORK), len(words), len(places))
+        self.shared = total > 1 and work >= jit.WORK
+        counts = (total, int(self.shared), int(work >= LONG * jit.WORK), len(words), len(places))
         table = np.array([jit.context().ctypes.data, kernel.address, *counts, *words, *places])
         self.here = jit.builtin(address(), "kernel", table)
         threads.note_threads()
+
+    @property
+    def quick(self) -> Any:
+        """What runs it: the builtin function by itself, where threads never share it."""
+        return self if self.shared else self.here
 
     def __call__(self, *arrays: Array) -> None:
         """Runs it on arrays, which lie as the words say."""

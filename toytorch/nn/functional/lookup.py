@@ -29,9 +29,11 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     mode, array = state.fast_path, input._array
     if array.__class__ is np.ndarray and array.size and (mode is None or mode == get_ident()):
-        low, high = int(np.minimum.reduce(array, None)), int(np.maximum.reduce(array, None))
+        high = int(
+            np.maximum.reduce(array.view(np.uint64), None)
+        )  # of numbers below 0, if there are
         count = high + 1 if num_classes == -1 else num_classes
-        if low >= 0 and high < count:
+        if high < count and high < 1 << 63:
             ones = np.zeros((array.size, count), np.int64)
             ones.reshape(-1)[np.arange(0, ones.size, count) + array.reshape(-1)] = 1
             return counted(wrap(ones.reshape(*array.shape, count), int64), 2)

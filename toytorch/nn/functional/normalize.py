@@ -88,7 +88,7 @@ def instance_norm(
 
 def mixed(input: Tensor, weight: Tensor | None) -> bool:
     """Whether a half type meets weights of float32, which are computed with, forward and back."""
-    return weight is not None and weight.dtype is float32 and input.dtype in (float16, bfloat16)
+    return weight is not None and weight._dtype is float32 and input._dtype in (float16, bfloat16)
 
 
 def layer_norm(

@@ -358,7 +358,7 @@ def _masked_fill(xp: ArrayModule, a: Array, mask: Array, value: Array | Scalar) 
         (c is float and (-1e38 < number < 1e38 or abs(number) == np.inf))
         or (c is int and -9e18 < number < 9e18)
     ):
-        filled = np.where(mask, a.dtype.type(value), a)
+        filled = generic.where(mask, a.dtype.type(value), a)
         return filled if filled.flags.c_contiguous else filled.copy()
     shape = broadcast_pair(mask.shape, a.shape)
     filled = xp.where(mask, as_element(xp, value, a.dtype), a).reshape(shape)
@@ -461,9 +461,9 @@ def _nonzero(xp: ArrayModule, a: Array) -> Any:
     if a.ndim == 0:
         made = xp.zeros((int(bool(a)), 0), np.int64)
         return with_layout(made, (8, 8 * len(made))) if a.__class__ is np.ndarray else made
-    found = generic.attempt(xp, "nonzero", a if a.dtype == np.bool_ else a != 0)
+    found = generic.attempt(xp, "nonzero", a if a.dtype.kind == "b" else a != 0)
     if found is None and a.__class__ is np.ndarray:
-        places = np.array(a.nonzero(), np.int64).T
+        places = generic.concatenate(a.nonzero()).reshape(a.ndim, -1).T
         if not len(places):
             return no_elements.lying(places, places.shape, (places.itemsize, 0), 0)
         return places

@@ -15,6 +15,7 @@ import numpy as np
 from toytorch.backends.generic import attempt
 from toytorch.core import inplace as writing
 from toytorch.core import write
+from toytorch.core.arguments import all_int
 from toytorch.core.scalars import as_element, as_filling
 from toytorch.core.storage import Storage
 from toytorch.core.tensor import Tensor, new, wrap
@@ -263,7 +264,7 @@ def quick_part(x: Tensor, index: Any) -> Tensor | None:
                 if part.__class__ is int:
                     whole = False
                 elif not plain_part(part):
-                    return None if part.__class__ is Tensor else by_parts(x, index)
+                    return None if part.__class__ in (Tensor, list) else by_parts(x, index)
                 elif part != WHOLE:
                     whole = False
             if not whole:
@@ -336,8 +337,8 @@ def by_places(x: Tensor, index: Tensor) -> Tensor | None:
 
 
 def by_numbers(x: Tensor, index: Any) -> list[Any] | None:
-    """The index tensors by dimension, None for a whole one, where an index is of tensors of numbers
-    and whole slices; None for what takes more, or is refused."""
+    """The index tensors by dimension, None for a whole one, where an index is of tensors or lists of
+    numbers and whole slices; None for what takes more, or is refused."""
     parts = index if index.__class__ is tuple else (index,)
     if state.fast_path is state.SLOW or len(parts) > x._array.ndim:
         return None
@@ -349,6 +350,8 @@ def by_numbers(x: Tensor, index: Any) -> list[Any] | None:
             tensors.append(part)
         elif part.__class__ is slice and part.start is part.stop is part.step is None:
             tensors.append(None)
+        elif part.__class__ is list and part and all_int(part):
+            tensors.append(as_index(part))
         else:
             return None
     for t in tensors:

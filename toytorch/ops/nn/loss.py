@@ -233,25 +233,26 @@ def nll(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
     """nll_loss with PyTorch's checks, for (C), (N, C) and (N, C, d…)."""
-    ndim = len(input._array.shape)
+    shape, wanted = input._array.shape, target._array.shape
+    ndim = len(shape)
     if not ndim:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     single = ndim == 1
-    batch = target._array.shape[0] if target._array.ndim else 0
-    if not single and input._array.shape[0] != batch:
+    batch = wanted[0] if wanted else 0
+    if not single and shape[0] != batch:
         raise ValueError(
-            f"Expected input batch_size ({input._array.shape[0]}) to match target batch_size "
-            f"({batch})."
+            f"Expected input batch_size ({shape[0]}) to match target batch_size ({batch})."
         )
-    if ndim < 3 and target._array.ndim > 1:
+    if ndim < 3 and len(wanted) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if single and target._array.ndim and batch != 1 and target.dtype in TARGETS:
+    if single and wanted and batch != 1 and target.dtype in TARGETS:
         raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {batch}")
     if single:
         whole = target.dtype in TARGETS  # others are refused below
         input, target = input.unsqueeze(0), target.reshape(1) if whole else target.reshape(-1)[:1]
-    expected = (input._array.shape[0], *input._array.shape[2:])
-    if target._array.shape != expected:
+        shape, wanted = input._array.shape, target._array.shape
+    expected = (shape[0], *shape[2:])
+    if wanted != expected:
         raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
     if target._dtype not in TARGETS:
         raise RuntimeError(

@@ -326,11 +326,11 @@ def refuse_mixed(input: Tensor, *parameters: Tensor | None, whole: bool = False)
     """Refuses parameters of another type than the input, but float32 beside halves; beside whole
     numbers, too, if so asked."""
     given = [p for p in parameters if p is not None]
-    if not given or given[0].dtype is input.dtype or (input.dtype.rank < 2 and not whole):
+    if not given or given[0]._dtype is input._dtype or (input._dtype.rank < 2 and not whole):
         return
-    if any(p.dtype is not types.float32 for p in given):
+    if any(p._dtype is not types.float32 for p in given):
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
-    if input.dtype.itemsize != 2 or not input.is_floating_point():
+    if input._dtype.itemsize != 2 or not input.is_floating_point():
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
@@ -338,8 +338,8 @@ def refuse_kinds(*parameters: Tensor | None) -> None:
     """Refuses parameters that are not of the first one's type."""
     given = [p for p in parameters if p is not None]
     for p in given:
-        if p.dtype is not given[0].dtype:
-            want, got = (t.dtype.legacy for t in (given[0], p))
+        if p._dtype is not given[0]._dtype:
+            want, got = (t._dtype.legacy for t in (given[0], p))
             raise RuntimeError(f"expected scalar type {want} but found {got}")
 
 

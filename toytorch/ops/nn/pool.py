@@ -174,19 +174,23 @@ def of_volumes(xp: ArrayModule, a: Array, *how: Sizes) -> Any:
     return tuple(v.reshape(*lead, deep, *out) for v in (best, places))
 
 
-def in_rows(a: Array, *how: Ints | None) -> bool:
-    """Whether images lie in rows, and a pool's arguments can be looked up."""
-    return a.__class__ is np.ndarray and a.flags.c_contiguous and list not in map(type, how)
+def quick_pool(name: str, a: Array, *how: Any) -> Any:
+    """`of_few` for an array; None also where a list is among a pool's arguments."""
+    if a.__class__ is not np.ndarray or not a.flags.c_contiguous:
+        return None
+    try:
+        return of_few(name, a.shape, a.dtype.char, *how)
+    except TypeError:  # what cannot be looked up, or is refused below
+        return None
 
 
 def _max_pool(n: int) -> Op:
     name = f"max_pool{n}d"
 
     def forward(xp: ArrayModule, a: Array, *how: Ints | None) -> Any:
-        if n == 2 and in_rows(a, *how):
-            quick = of_few(name, a.shape, a.dtype.char, how)
-            if quick is not None:
-                return quick(a)
+        quick = quick_pool(name, a, how) if n == 2 else None
+        if quick is not None:
+            return quick(a)
         shape = sized(name, a.shape, n, *how)
         _need(name, a, "fiu")
         if n == 2:
@@ -285,10 +289,9 @@ def _average_pool(n: int) -> Op:
         include, divisor = more
         if divisor == 0:
             raise RuntimeError("divisor must be not zero")
-        if n == 2 and in_rows(a, *how):
-            quick = of_few(name, a.shape, a.dtype.char, how, more)
-            if quick is not None:
-                return quick(a)
+        quick = quick_pool(name, a, how, more) if n == 2 else None
+        if quick is not None:
+            return quick(a)
         window, steps, pad, _, out = sized(name, a.shape, n, *how)
         if n == 3 and any(size < k for size, k in zip(a.shape[-3:], window)):
             seen, held = (

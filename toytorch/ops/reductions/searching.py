@@ -203,8 +203,8 @@ def isin(
         _need_flat(elements, test_elements)
     if (
         elements.__class__ is Tensor is test_elements.__class__
-        and elements.dtype is test_elements.dtype
-        and elements.dtype.rank in (1, 2)
+        and elements._dtype is test_elements._dtype
+        and elements._dtype.rank in (1, 2)
         and state.fast_path is not state.SLOW
         and out is None
     ):  # the usual call has nothing to refuse
@@ -363,7 +363,7 @@ def searchsorted(
     if sorter is None and side is None and input.__class__ is Tensor is sorted_sequence.__class__:
         a, b = input._array, sorted_sequence._array  # the usual call has nothing to refuse
         arrays = a.__class__ is b.__class__ is np.ndarray and b.ndim == 1 and a.ndim
-        arrays = arrays and input.dtype is sorted_sequence.dtype
+        arrays = arrays and input._dtype is sorted_sequence._dtype
         if arrays and a.flags.c_contiguous and b.flags.c_contiguous:
             return sort.searchsorted.function(
                 sorted_sequence, input, right=right, out_int32=out_int32, out=out

@@ -53,7 +53,10 @@ def _joined(xp: ArrayModule, arrays: Sequence[Array], d: int) -> Any:
     """Arrays of one type along a dimension."""
     several = arrays[0].size * len(arrays) >= MANY // 4
     made = generic.attempt(xp, "joined", arrays, d) if several else None
-    return xp.concatenate(arrays, d) if made is None else made
+    if made is None:
+        host = arrays[0].__class__ is np.ndarray
+        made = (generic.concatenate if host else xp.concatenate)(arrays, d)
+    return made
 
 
 def need_list(name: str, tensors: Any) -> None:
@@ -359,7 +362,7 @@ def _triangle(name: str, lower: bool) -> Op:
         made = generic.attempt(xp, "triangle", a, lower, diagonal) if a.size >= MANY else None
         if a.__class__ is np.ndarray and made is None:
             rows, columns = a.shape[-2:]
-            return np.where(inside(lower, rows, columns, diagonal), a, np.zeros((), a.dtype))
+            return generic.where(inside(lower, rows, columns, diagonal), a, np.zeros((), a.dtype))
         return getattr(xp, name)(a, diagonal) if made is None else made
 
     record: Op = in_own_type(

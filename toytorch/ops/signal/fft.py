@@ -53,7 +53,7 @@ def _along(xp: ArrayModule, way: str, a: Array, n: int, d: int, norm: str) -> An
 
 def by_stride(a: Array, dims: Sequence[int]) -> list[int]:
     """Dimensions with the largest steps first."""
-    return sorted(dims, key=lambda d: -a.strides[d])
+    return sorted(dims, key=lambda d: -a.strides[d]) if len(dims) > 1 else list(dims)
 
 
 def _laid(made: Array, a: Array, dims: Sequence[int]) -> Any:
@@ -150,14 +150,14 @@ fft_c2r = general(
 def promoted(x: Tensor, need_complex: bool) -> Any:
     """The signal as floating-point (or complex) numbers."""
     (x,) = operands("float32", x)
-    kind = x.dtype
+    kind = x._dtype
     if kind.rank < 2:
         kind = types.get_default_dtype()
     if kind.itemsize == 2:
         raise RuntimeError(f"Unsupported dtype {kind.legacy}")
     if need_complex and not kind.is_complex:
         kind = kind.to_complex()
-    return x if x.dtype is kind else x.to(kind)
+    return x if x._dtype is kind else x.to(kind)
 
 
 def resized(x: Tensor, dims: Sequence[int], sizes: Shape) -> Any:
@@ -264,7 +264,7 @@ def into(out: Tensor | None, made: Tensor, name: str) -> Tensor:
 
 
 def _refuse_complex(x: Tensor, name: str) -> None:
-    if x.dtype.is_complex:
+    if x._dtype.is_complex:
         raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype.legacy}")
 
 
