@@ -60,6 +60,17 @@ torch.var_mean(torch.tensor([1.0, float("inf"), 2.0]))
 torch.std_mean(torch.tensor([1.0, 2.0, float("inf")]))
 torch.manual_seed(0); torch.normal(x, 1.0, out=torch.zeros(3, 2))
 torch.normal(x, 1.0, out=torch.zeros(3))
+torch.unravel_index(torch.tensor([1]), torch.tensor(3))
+torch.unravel_index(torch.tensor([1]), "ab")
+torch.unravel_index(torch.tensor([1]), (2.0, 2))
+torch.sort(x, stable=None).indices, x.sort(stable=None, descending=True).indices
+torch.manual_seed(0); [torch.ones(2, dtype=d).cauchy_(float("inf"), 0.5) for d in (torch.float32, torch.float16)]
+torch.manual_seed(0); torch.ones(3).normal_(float("-inf"), 1.0), torch.ones(3).log_normal_(float("inf"), 1.0)
+torch.manual_seed(0); torch.ones(30).double().normal_(1.0, float("inf")), torch.ones(3).normal_(1e300, 1e300)
+torch.ones(3, device="meta").untyped_storage()[0]
+torch.ones(3, device="meta").untyped_storage()[:2]
+torch.TypedStorage(3, dtype=torch.half, device="meta")[0]
+s = torch.ones(3, device="meta").untyped_storage(); s[0] = 1; s, s.clone(), s.copy_(s), s.copy_(x.untyped_storage())
 """
 GRADIENTS = """
 y = x.requires_grad_() * 2; y.retain_grad(); y.mul_(3).sum().backward(); y.grad

@@ -94,10 +94,10 @@ class Operators(Expressions):
         kind = given[0].type if given else None
         if isinstance(kind, Object) and has_method(kind.python, magic(name)):
             return self.call_item(self.attribute(given[0], magic(name), at), given[1:], {}, at)
-        if name == BINARY[ast.Mult] or any(isinstance(v.type, types.List) for v in given):
-            given = [self.listed(v, at) for v in given]
         named = {k: self.as_value(v, at) for k, v in (kwargs or {}).items()}
-        found = self.overload(name, given, named)
+        lists = name == BINARY[ast.Mult] or any(isinstance(v.type, types.List) for v in given)
+        found = lists and self.overload(name, [self.listed(v, at) for v in given], named)
+        found = found or self.overload(name, given, named)  # a list may hold tuples
         if found is None:
             raise self.invalid(name, [*given, *named.values()], at)
         chosen, result, given = found

@@ -60,7 +60,7 @@ def _back(gs: Any, self_shape: Sizes, dim: int, result1: Any) -> Any:
 
 
 sort = in_own_type(
-    "sort(Tensor self, int dim=-1, bool descending=False, bool stable=False) "
+    "sort(Tensor self, int dim=-1, bool descending=False, bool? stable=False) "
     "-> (Tensor values, Tensor indices)",
     _sort,
     results=(True, False),
