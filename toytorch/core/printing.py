@@ -16,6 +16,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import strided
+from toytorch.facts.dtype import PAIR
 from toytorch.facts.hints import Array
 from toytorch.facts.package import is_ours
 
@@ -181,7 +182,7 @@ def body(array: Array, indent: int) -> str:
         or (array.dtype.itemsize == 2 and array.dtype.kind == "f")
         or array.dtype.type.__module__ == "ml_dtypes"
     ):
-        array = array.astype(np.float32)
+        array = array.astype(np.complex64 if array.dtype.kind == PAIR else np.float32)
     summarize = array.size > _options.threshold
     shown = edges(array) if summarize else array
     form = ComplexFormat(shown) if array.dtype.kind == "c" else Format(shown)

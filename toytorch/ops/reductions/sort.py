@@ -41,8 +41,8 @@ def order(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool = 
 
 def _sort(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool) -> Any:
     d = wrap_dim(dim, a.ndim)
-    if a.dtype.kind == "c":
-        raise RuntimeError("sort(): complex is not supported")
+    if a.dtype.kind in "cW":
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
     if a.shape[d] <= SHORT and a.size < SMALL:
