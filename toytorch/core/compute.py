@@ -263,10 +263,8 @@ def compute_pointwise(
         if "broadcast" in str(error):
             raise_shapes([arrays[i].shape for i in op.tensor_at if arrays[i] is not None])
         raise
-    if reduced and result.dtype in (
-        np.float32,
-        np.complex64,
-    ):  # a numeral beside bfloat16 makes it of CuPy's, too
+    # A numeral beside bfloat16 makes it float32 of CuPy's, too.
+    if reduced and result.dtype in (np.float32, np.complex64):
         refuse_storage_only(op, common)
         kind: Any = common if result.dtype.kind == "c" else common.to_real()  # type: ignore[union-attr]  # reduced has a dtype
         result = kept(retyped(result, kind.numpy), result)

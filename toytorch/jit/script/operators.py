@@ -35,6 +35,7 @@ BINARY = {
 COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 OPERATORS = {f for f in vars(operator).values() if callable(f)}  # which bear their methods' names
+IMPLIED = {"int": "IntImplicit", "float": "FloatImplicit", "Scalar": "ScalarImplicit"}
 NUMBERS = (types.INT, types.FLOAT, types.BOOL, types.COMPLEX, types.NUMBER)
 ALIASES = {
     "input": "self", "axis": "dim", "keepdims": "keepdim", "x": "self", "x1": "self", "x2": "other",
@@ -219,6 +220,9 @@ class Operators(Expressions):
             if value is not None and not accepts(a.type, value.type):
                 why = expected(a.type, a.name, value.type)
                 raise self.signature_error(op, why + self.inference(value, a.name), at)
+            kind = IMPLIED.get(a.type.removesuffix("?"))
+            if value is not None and kind and isinstance(value.type, types.Tensor):
+                value = self.call_builtin(kind, [value], at)
             inputs.append(self.constant(a.default, at) if value is None else value)
         return inputs
 
