@@ -73,6 +73,10 @@ torch.TypedStorage(3, dtype=torch.half, device="meta")[0]
 s = torch.ones(3, device="meta").untyped_storage(); s[0] = 1; s, s.clone(), s.copy_(s), s.copy_(x.untyped_storage())
 """
 GRADIENTS = """
+torch.autograd.functional.vjp(lambda a: 2 * a, x, x, create_graph=True, strict=True)
+torch.autograd.functional.jvp(lambda a: 2 * a, x, x, create_graph=True, strict=True)
+torch.autograd.functional.jvp(lambda a: (a * a, 2 * a), x, (x,), create_graph=True, strict=True)
+r = torch.autograd.functional.jvp(lambda a: a.sin(), x, x, create_graph=True); ["tangent" in repr(t) for t in r]
 y = x.requires_grad_() * 2; y.retain_grad(); y.mul_(3).sum().backward(); y.grad
 y = x.requires_grad_() * 2; v = y[:1]; v.retain_grad(); y.mul_(3); v.sum().backward(); v.grad
 y = x.requires_grad_() * 2; y.retain_grad(); y[:1].mul_(3); y.sum().backward(); y.grad

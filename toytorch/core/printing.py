@@ -263,8 +263,9 @@ def tensor_repr(tensor: Tensor) -> str:
         suffixes.append("requires_grad=True")
     if tensor._names is not None:
         suffixes.append(f"names={tensor._names!r}")
-    for tangent in (tensor._tangents or {}).values():
-        suffixes.append(f"tangent={tangent!r}")
+    for level, tangent in (tensor._tangents or {}).items():
+        if level in state.local.modes:  # within it
+            suffixes.append(f"tangent={tangent!r}")
     shown = with_suffixes(prefix + text, suffixes, len(prefix), tensor.is_sparse)
     of_user = getattr(tensor, "_is_param", False) and not is_ours(cls.__module__)
     return f"Parameter({shown})" if of_user else shown
