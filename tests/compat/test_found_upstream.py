@@ -72,6 +72,13 @@ torch.ones(3, device="meta").untyped_storage()[:2]
 torch.TypedStorage(3, dtype=torch.half, device="meta")[0]
 s = torch.ones(3, device="meta").untyped_storage(); s[0] = 1; s, s.clone(), s.copy_(s), s.copy_(x.untyped_storage())
 """
+OF_NO_EXAMPLES = """
+torch.vmap(torch.sin)(m[:0]), torch.vmap(lambda a, b: (a * b).sum(), (0, None))(m[:0], x)
+torch.vmap(lambda a: a.max())(m[:0]), torch.vmap(lambda a: tuple(a.sort()))(m[:0])
+torch.vmap(torch.func.grad(lambda w, a: (a @ w).square().sum()), (None, 0))(m, m[:0])
+torch.vmap(lambda a: torch.nn.functional.pad(a[None], (1, 1)).cumsum(1))(m[:0])
+torch.vmap(torch.vmap(torch.cos))(m[:, :0]), torch.vmap(torch.exp, 1, 1)(m[:, :0])
+"""
 GRADIENTS = """
 torch.autograd.functional.vjp(lambda a: 2 * a, x, x, create_graph=True, strict=True)
 torch.autograd.functional.jvp(lambda a: 2 * a, x, x, create_graph=True, strict=True)
@@ -148,7 +155,7 @@ torch.nn.functional.batch_norm(dual[None], dual, x)
 """
 ALL = dict.fromkeys(
     line
-    for part in (SIZES_AND_NUMBERS, GRADIENTS, LAYERS)
+    for part in (SIZES_AND_NUMBERS, OF_NO_EXAMPLES, GRADIENTS, LAYERS)
     for line in part.replace("\\\n", "").strip().split("\n")
 )
 GIVEN = (

@@ -153,7 +153,9 @@ def vjp(
         out_many, outs = as_tuple(func(*xs), "outputs of the user-provided function", "vjp")
         connected(outs, strict)
         vs = checked_direction(v, outs, "vjp", out_many, "output")
-        found = gradients(outs, xs, vs, create_graph, strict, slopes=NO_SLOPE if create_graph else "")
+        found = gradients(
+            outs, xs, vs, create_graph, strict, slopes=NO_SLOPE if create_graph else ""
+        )
     return finished(outs, out_many, create_graph), finished(found, many, create_graph)
 
 

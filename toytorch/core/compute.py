@@ -235,7 +235,7 @@ def compute_pointwise(
         if made is not None:
             return made
     own: Any = None if common is None else common.numpy
-    work = common.wide if half else own  # type: ignore[union-attr]  # halves have a dtype
+    work = own if common is None or not half else common.wide
     arrays, lying = converted(op, args, xp, where, common, half)
     if reduced and op.narrow:
         at = op.schema.index[op.narrow]
@@ -323,7 +323,7 @@ def converted(
     """The arguments with arrays in the type of the computation for operands; and the operands as
     PyTorch has them, which computes on half types themselves."""
     own: Any = None if common is None else common.numpy
-    work = common.wide if half else own  # type: ignore[union-attr]  # halves have a dtype
+    work = own if common is None or not half else common.wide
     arrays, lying = list(args), []
     for i in op.tensor_at:
         a = args[i]

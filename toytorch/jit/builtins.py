@@ -217,7 +217,9 @@ def _implied(t: Any, whole: bool = False) -> Any:
     if t.ndim:
         raise RuntimeError("Cannot input a tensor of dimension other than 0 as a scalar argument")
     if whole and t.dtype.rank != 1:
-        raise RuntimeError(f"Cannot input a tensor of type {t.dtype.legacy} as an integral argument")
+        raise RuntimeError(
+            f"Cannot input a tensor of type {t.dtype.legacy} as an integral argument"
+        )
     return t.item()
 
 
