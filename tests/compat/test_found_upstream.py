@@ -60,8 +60,30 @@ torch.var_mean(torch.tensor([1.0, float("inf"), 2.0]))
 torch.std_mean(torch.tensor([1.0, 2.0, float("inf")]))
 torch.manual_seed(0); torch.normal(x, 1.0, out=torch.zeros(3, 2))
 torch.normal(x, 1.0, out=torch.zeros(3))
+torch.unravel_index(torch.tensor([1]), torch.tensor(3))
+torch.unravel_index(torch.tensor([1]), "ab")
+torch.unravel_index(torch.tensor([1]), (2.0, 2))
+torch.sort(x, stable=None).indices, x.sort(stable=None, descending=True).indices
+torch.manual_seed(0); [torch.ones(2, dtype=d).cauchy_(float("inf"), 0.5) for d in (torch.float32, torch.float16)]
+torch.manual_seed(0); torch.ones(3).normal_(float("-inf"), 1.0), torch.ones(3).log_normal_(float("inf"), 1.0)
+torch.manual_seed(0); torch.ones(30).double().normal_(1.0, float("inf")), torch.ones(3).normal_(1e300, 1e300)
+torch.ones(3, device="meta").untyped_storage()[0]
+torch.ones(3, device="meta").untyped_storage()[:2]
+torch.TypedStorage(3, dtype=torch.half, device="meta")[0]
+s = torch.ones(3, device="meta").untyped_storage(); s[0] = 1; s, s.clone(), s.copy_(s), s.copy_(x.untyped_storage())
+"""
+OF_NO_EXAMPLES = """
+torch.vmap(torch.sin)(m[:0]), torch.vmap(lambda a, b: (a * b).sum(), (0, None))(m[:0], x)
+torch.vmap(lambda a: a.max())(m[:0]), torch.vmap(lambda a: tuple(a.sort()))(m[:0])
+torch.vmap(torch.func.grad(lambda w, a: (a @ w).square().sum()), (None, 0))(m, m[:0])
+torch.vmap(lambda a: torch.nn.functional.pad(a[None], (1, 1)).cumsum(1))(m[:0])
+torch.vmap(torch.vmap(torch.cos))(m[:, :0]), torch.vmap(torch.exp, 1, 1)(m[:, :0])
 """
 GRADIENTS = """
+torch.autograd.functional.vjp(lambda a: 2 * a, x, x, create_graph=True, strict=True)
+torch.autograd.functional.jvp(lambda a: 2 * a, x, x, create_graph=True, strict=True)
+torch.autograd.functional.jvp(lambda a: (a * a, 2 * a), x, (x,), create_graph=True, strict=True)
+r = torch.autograd.functional.jvp(lambda a: a.sin(), x, x, create_graph=True); ["tangent" in repr(t) for t in r]
 y = x.requires_grad_() * 2; y.retain_grad(); y.mul_(3).sum().backward(); y.grad
 y = x.requires_grad_() * 2; v = y[:1]; v.retain_grad(); y.mul_(3); v.sum().backward(); v.grad
 y = x.requires_grad_() * 2; y.retain_grad(); y[:1].mul_(3); y.sum().backward(); y.grad
@@ -133,7 +155,7 @@ torch.nn.functional.batch_norm(dual[None], dual, x)
 """
 ALL = dict.fromkeys(
     line
-    for part in (SIZES_AND_NUMBERS, GRADIENTS, LAYERS)
+    for part in (SIZES_AND_NUMBERS, OF_NO_EXAMPLES, GRADIENTS, LAYERS)
     for line in part.replace("\\\n", "").strip().split("\n")
 )
 GIVEN = (

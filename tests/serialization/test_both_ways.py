@@ -128,6 +128,32 @@ def test_files(name: str, source: Any, target: Any) -> None:
         assert said(got) == said(ask(make(torch), torch))
 
 
+BYTES = [
+    "uint16",
+    "uint32",
+    "uint64",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e8m0fnu",
+    "complex32",
+]
+
+
+@pytest.mark.parametrize("kind", BYTES)
+@pytest.mark.parametrize(("source", "target"), [(tt, torch), (torch, tt), (tt, tt)])
+def test_types_without_storages(kind: str, source: Any, target: Any) -> None:
+    """Tensors of types of which PyTorch has no storages, two of one memory."""
+    package = pytest.importorskip("ml_dtypes", reason="the package with most of these types")
+    if not hasattr(package, kind) and kind not in BYTES[:3]:
+        pytest.skip(f"this version of ml_dtypes has no {kind}")
+    whole = source.tensor([1.0, 2.0, 4.0]).to(getattr(source, kind))
+    source.save((whole[1:], whole), file := io.BytesIO())
+    file.seek(0)
+    part, again = target.load(file)
+    assert part.dtype is getattr(target, kind) and part.tolist() == [2, 4]
+    assert part.storage_offset() == 1 and part.untyped_storage() == again.untyped_storage()
+
+
 PROGRAM = """
 import pickle, sys, torch, warnings
 warnings.simplefilter("ignore")

@@ -153,7 +153,9 @@ def vjp(
         out_many, outs = as_tuple(func(*xs), "outputs of the user-provided function", "vjp")
         connected(outs, strict)
         vs = checked_direction(v, outs, "vjp", out_many, "output")
-        found = gradients(outs, xs, vs, create_graph, strict)
+        found = gradients(
+            outs, xs, vs, create_graph, strict, slopes=NO_SLOPE if create_graph else ""
+        )
     return finished(outs, out_many, create_graph), finished(found, many, create_graph)
 
 
@@ -179,6 +181,8 @@ def jvp(
         for o in outs:
             moved_here = level.get(o)
             moved.append(zeros_like(o) if moved_here is None else moved_here)
+            if strict and create_graph and not moved[-1].requires_grad:
+                raise RuntimeError(NO_SLOPE.format(len(moved) - 1))
     return finished(outs, out_many, create_graph), finished(moved, out_many, create_graph)
 
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from toytorch.backends import base
 from toytorch.core import dispatch, inplace, record, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
@@ -41,7 +42,9 @@ class Batch:
     def hide(self, whole: Tensor) -> Tensor:
         """What the function sees of a batch: a tensor with one example's shape."""
         seen: Tensor = new(Tensor)
-        seen._array, seen._dtype = whole._array[0, ...], whole._dtype
+        a, seen._dtype = whole._array, whole._dtype
+        empty = 0 in a.shape[:1]  # a batch of no examples has zeros for one
+        seen._array = base.of_array(a).xp.zeros(a.shape[1:], a.dtype) if empty else a[0, ...]
         seen._requires_grad, seen._grad_edge, seen._storage = False, None, None
         seen._batches = {self: whole}
         return seen

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.facts.dtype import PAIR
 from toytorch.facts.hints import Array, Shape
 from toytorch.facts.size import contiguous_strides
 
@@ -24,9 +25,18 @@ def lying(array: Array, shape: Shape, strides: Shape, start: int = 0) -> Any:
         return array.reshape(-1)[:0].reshape(shape)
     facts = dict(array.__array_interface__)
     facts.update(shape=tuple(shape), strides=tuple(strides), data=(facts["data"][0] + start, False))
+    if facts["typestr"][1] == PAIR:
+        facts.update(typestr=f"|V{array.itemsize}", descr=[("", f"|V{array.itemsize}")])
     made = np.asarray(_Keeper(facts, array))
-    # NumPy has no text for bfloat16: what it made of that has two bytes for each element, too.
+    # NumPy has no text for bfloat16 and complex32: these have as many bytes for each element.
     return made if made.dtype == array.dtype else made.view(array.dtype)
+
+
+def strided(xp: Any, array: Array, shape: Shape, strides: Shape) -> Any:
+    """NumPy's `as_strided`, which fails where it has no text for the type."""
+    if array.dtype.kind != PAIR:
+        return xp.lib.stride_tricks.as_strided(array, shape, strides)
+    return strided(xp, array.view(f"V{array.itemsize}"), shape, strides).view(array.dtype)
 
 
 class _Keeper:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import no_elements
+from toytorch.backends.no_elements import strided
 from toytorch.facts.device import cpu
 from toytorch.facts.device import device as device_class
 from toytorch.facts.package import is_ours
@@ -94,7 +95,7 @@ def extent(array: Any) -> Any:
     if not array.size:
         return array.reshape(-1)
     last = sum((n - 1) * s for n, s in zip(array.shape, array.strides))
-    return np.lib.stride_tricks.as_strided(array, (last // array.itemsize + 1,), (array.itemsize,))
+    return strided(np, array, (last // array.itemsize + 1,), (array.itemsize,))
 
 
 def _keep_freed_memory() -> None:

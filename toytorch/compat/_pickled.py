@@ -17,7 +17,6 @@ from toytorch.facts.device import layout
 from toytorch.facts.dtype import dtype
 from toytorch.nn.parameter import Parameter
 
-OF_BYTES = [t for t in types.STORED if t not in types.ALL]  # PyTorch has no storages of these
 LAYOUTS = ("strided", "jagged", *(f"sparse_{kind}" for kind in ("coo", "csr", "csc", "bsr", "bsc")))
 
 
@@ -47,7 +46,7 @@ def without_state(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
     if tensor.device.type == "meta":
         return _rebuild_meta_tensor_no_storage, (tensor.dtype, *place)
     at = tensor.storage_offset(), *place, OrderedDict[int, Any]()
-    if tensor.dtype in OF_BYTES:
+    if tensor.dtype in types.OF_BYTES:
         return _rebuild_tensor_v3, (UntypedStorage.of(tensor._memory()), *at, tensor.dtype)
     return _rebuild_tensor_v2, (TypedStorage.of(tensor._memory(), tensor.dtype), *at)
 

@@ -178,7 +178,7 @@ def check_list(op: Op, i: int, value: Sequence[Tensor]) -> None:
 
 def refuse_storage_only(op: Op, common: dtype | None) -> None:
     """Refuses to compute numbers of eight bits, which can be compared and converted only."""
-    if common is not None and common.storage_only:
+    if common is not None and common.storage_only and not (common.is_complex and op.of_pairs):
         name = op.name.replace(".", "_")
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
 
@@ -235,7 +235,7 @@ def compute_pointwise(
         if made is not None:
             return made
     own: Any = None if common is None else common.numpy
-    work = np.float32 if half else own
+    work = own if common is None or not half else common.wide
     arrays, lying = converted(op, args, xp, where, common, half)
     if reduced and op.narrow:
         at = op.schema.index[op.narrow]
@@ -263,9 +263,11 @@ def compute_pointwise(
         if "broadcast" in str(error):
             raise_shapes([arrays[i].shape for i in op.tensor_at if arrays[i] is not None])
         raise
-    if reduced and result.dtype == np.float32:  # a numeral beside bfloat16 makes it of CuPy's, too
+    # A numeral beside bfloat16 makes it float32 of CuPy's, too.
+    if reduced and result.dtype in (np.float32, np.complex64):
         refuse_storage_only(op, common)
-        result = kept(retyped(result, common.numpy), result)  # type: ignore[union-attr]  # reduced has a dtype
+        kind: Any = common if result.dtype.kind == "c" else common.to_real()  # type: ignore[union-attr]  # reduced has a dtype
+        result = kept(retyped(result, kind.numpy), result)
     return result
 
 
@@ -321,7 +323,7 @@ def converted(
     """The arguments with arrays in the type of the computation for operands; and the operands as
     PyTorch has them, which computes on half types themselves."""
     own: Any = None if common is None else common.numpy
-    work = np.float32 if half else own
+    work = own if common is None or not half else common.wide
     arrays, lying = list(args), []
     for i in op.tensor_at:
         a = args[i]

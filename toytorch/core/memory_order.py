@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from toytorch.backends import base, generic
-from toytorch.backends.no_elements import lying, with_strides
+from toytorch.backends.no_elements import lying, strided, with_strides
 from toytorch.facts.device import memory_format
 from toytorch.facts.hints import Array, Fn, Shape, Sizes
 from toytorch.kernels.memory_format import with_last
@@ -401,7 +401,7 @@ def with_layout(made: Array, strides: Sizes) -> Any:
     if not made.size:
         return lying(made, made.shape, strides)
     if all(s == t for s, t, n in zip(made.strides, strides, made.shape) if n != 1):
-        return np.lib.stride_tricks.as_strided(made, made.shape, strides)
+        return strided(np, made, made.shape, strides)
     new = np.ndarray(made.shape, made.dtype, np.empty(made.size, made.dtype), 0, strides)
     assign(new, made)
     return new

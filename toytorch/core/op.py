@@ -75,6 +75,7 @@ class Facts:
     of_reals: str = ""
     upcast: bool | Callable[..., Any] = True
     in_halves: bool = False
+    of_pairs: bool = False
     wide_number: str = ""
     narrow: str = ""
     rounds_once: str = ""
@@ -175,6 +176,7 @@ class Op(Facts):
                 number, or as the kernel leaves them; reductions give rows
     in_halves   whether numbers of half types are computed with as they are, with a rounding after
                 each step, and not in float32
+    of_pairs    whether complex numbers of half precision, too, are computed with (in complex64)
     wide_number the operand that may be a number of more digits than the half type beside it; others
                 are rounded to that type first, as in PyTorch
     narrow      the option that is rounded so, too

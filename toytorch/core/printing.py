@@ -16,6 +16,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import strided
+from toytorch.facts.dtype import PAIR
 from toytorch.facts.hints import Array
 from toytorch.facts.package import is_ours
 
@@ -181,7 +182,7 @@ def body(array: Array, indent: int) -> str:
         or (array.dtype.itemsize == 2 and array.dtype.kind == "f")
         or array.dtype.type.__module__ == "ml_dtypes"
     ):
-        array = array.astype(np.float32)
+        array = array.astype(np.complex64 if array.dtype.kind == PAIR else np.float32)
     summarize = array.size > _options.threshold
     shown = edges(array) if summarize else array
     form = ComplexFormat(shown) if array.dtype.kind == "c" else Format(shown)
@@ -262,8 +263,9 @@ def tensor_repr(tensor: Tensor) -> str:
         suffixes.append("requires_grad=True")
     if tensor._names is not None:
         suffixes.append(f"names={tensor._names!r}")
-    for tangent in (tensor._tangents or {}).values():
-        suffixes.append(f"tangent={tangent!r}")
+    for level, tangent in (tensor._tangents or {}).items():
+        if level in state.local.modes:  # within it
+            suffixes.append(f"tangent={tangent!r}")
     shown = with_suffixes(prefix + text, suffixes, len(prefix), tensor.is_sparse)
     of_user = getattr(tensor, "_is_param", False) and not is_ours(cls.__module__)
     return f"Parameter({shown})" if of_user else shown

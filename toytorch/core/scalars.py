@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.facts.dtype import IN_C, dtype, too_large
+from toytorch.facts.dtype import IN_C, PAIR, dtype, too_large
 from toytorch.facts.hints import ArrayModule, Scalar
 from toytorch.facts.schema import Argument
 
@@ -39,7 +39,7 @@ def as_element(xp: ArrayModule, value: Any, kind: np.dtype[Any]) -> Any:
     if kind.char == "?":
         return xp.asarray(bool(number))
     name = kind.name
-    if isinstance(number, complex) and kind.kind != "c":
+    if isinstance(number, complex) and kind.kind not in "cW":
         if number.imag:
             raise_overflow(name)
         number = number.real
@@ -53,6 +53,8 @@ def as_element(xp: ArrayModule, value: Any, kind: np.dtype[Any]) -> Any:
         return xp.asarray(np.asarray(whole).astype(kind))
     with np.errstate(over="ignore"):
         made = np.asarray(number).astype(kind)
+    if kind.kind == PAIR:  # PyTorch writes infinity
+        return xp.asarray(made)
     for part, given in ((made.real, complex(number).real), (made.imag, complex(number).imag)):
         if np.isinf(part) and not np.isinf(given):
             raise_overflow(name)

@@ -195,12 +195,12 @@ class Face:
         raise NotImplementedError  # both kinds have their own
 
     def __repr__(self) -> str:
-        values = "".join(f" {v}\n" for v in self.tolist()) or " \n"
-        return f"{values}[{self._said()}]"
+        given = ["..."] if self.device.type == "meta" else [f" {v}" for v in self.tolist()] or [" "]
+        values = "\n".join(given)
+        return f"{values}\n[{self._said()}]"
 
     def index(self, at: Any, length: int) -> int:
         """An index counted from the front; IndexError where there is none."""
-        self.readable()
         if not -length <= at < length:
             raise IndexError(f"index {at} out of range for storage of size {length}")
         return int(at) % length
@@ -290,6 +290,7 @@ class UntypedStorage(Face):
         return self.index(at, len(self))
 
     def __getitem__(self, at: Any) -> Any:
+        self.readable()
         if not isinstance(at, slice):
             return int(self._numbers()[self._place(at)])
         if at.step not in (None, 1):
@@ -303,12 +304,13 @@ class UntypedStorage(Face):
 
     def copy_(self, source: Any, non_blocking: bool = False) -> UntypedStorage:
         """Takes over the bytes of another storage of the same size."""
-        theirs = source.untyped()._numbers()
-        if theirs.size != len(self):
+        theirs = source.untyped()
+        if len(theirs) != len(self):
             raise RuntimeError(
-                f"size does not match, self was {len(self)} bytes but src was {theirs.size} bytes"
+                f"size does not match, self was {len(self)} bytes but src was {len(theirs)} bytes"
             )
-        self._bytes[...] = backend_of(self.device).from_numpy(theirs)
+        if self.device.type != "meta":
+            self._bytes[...] = backend_of(self.device).from_numpy(theirs._numbers())
         return self
 
     def fill_(self, value: int) -> UntypedStorage:
@@ -487,6 +489,7 @@ class TypedStorage(Face):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(at, (int, np.integer)):
             raise RuntimeError(f"{NO_INDEX} {type(at)}")
+        self.readable()
         return self._flat[self.index(at, len(self))].item()
 
     def __setitem__(self, at: Any, value: Any) -> None:

@@ -708,8 +708,8 @@ class Tensor:
             raise RuntimeError(
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar"
             )
-        value = self._array.item()
-        return float(value) if self._dtype.extended else value
+        array = self._array.astype(self._dtype.wide) if self._dtype.extended else self._array
+        return array.item()
 
     @composed(reads="elements")
     def tolist(self) -> Any:
@@ -717,7 +717,7 @@ class Tensor:
         if self._batches is not None:
             raise RuntimeError(NO_VALUE.format("tolist"))
         array = base.of_array(self._array).to_numpy(self._array)
-        return (array.astype("float32") if self._dtype.extended else array).tolist()
+        return (array.astype(self._dtype.wide) if self._dtype.extended else array).tolist()
 
     def __bool__(self) -> bool:
         if self._batches is not None:

@@ -23,6 +23,7 @@ __all__ = [
 
 
 RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # the four categories of promotion
+PAIR: str = "W"  # NumPy's letter for complex numbers of half precision, which ml_dtypes brings
 OWN = (  # NumPy's types, of the same names
     *("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
@@ -38,7 +39,7 @@ class dtype:
 
     __slots__ = (
         "_numpy", "bits", "extended", "is_complex", "is_floating_point", "itemsize", "kind",
-        "legacy", "name", "plain", "rank", "reduced", "short", "storage_only", "whole",
+        "legacy", "name", "plain", "rank", "reduced", "short", "storage_only", "whole", "wide",
     )  # fmt: skip
 
     def __init__(
@@ -54,7 +55,9 @@ class dtype:
         self.is_floating_point = kind == "f"
         self.is_complex = kind == "c"
         self.rank = RANK[kind]
-        self.reduced = kind == "f" and itemsize < 4  # not computed with as it is stored
+        half = kind == "f" and itemsize < 4
+        self.reduced = half or name == "complex32"  # not computed with as it is stored
+        self.wide = "complex64" if kind == "c" else "float32"  # what it is computed with
         self.plain = name in ("float32", "float64")  # the types of the fast path
         # Read by `core.fast_whole`.
         self.whole = name in ("bool", "uint8", "int8", "int16", "int32", "int64")
@@ -74,19 +77,20 @@ class dtype:
     def numpy(self) -> Any:
         """The NumPy dtype that stores these elements.
 
-        Raises RuntimeError for a type that is only a name here (`complex32`, `quint8`), and for one
-        of the package ml_dtypes if that is not installed.
+        Raises RuntimeError for a type that is only a name here (`quint8`), and for one of the
+        package ml_dtypes if that is not installed, or is too old to have it.
         """
         if self._numpy is None:
             if self in NAMES_ONLY:
                 raise RuntimeError(f"toytorch has no tensors of the type {self!r}")
             try:
                 import ml_dtypes  # an optional package
-            except ImportError as error:
+
+                self._numpy = np.dtype(getattr(ml_dtypes, self.name))
+            except (ImportError, AttributeError) as error:  # 0.5 has no complex32
                 raise RuntimeError(
                     f"{self.name} needs the package ml_dtypes: pip install 'toytorch[bfloat16]'"
                 ) from error
-            self._numpy = np.dtype(getattr(ml_dtypes, self.name))
             FROM_NUMPY[self._numpy] = self
         return self._numpy
 
@@ -126,6 +130,8 @@ bool = dtype("bool", "b", 1, "Bool")
 complex64 = cfloat = dtype("complex64", "c", 8, "ComplexFloat")
 complex128 = cdouble = dtype("complex128", "c", 16, "ComplexDouble")
 
+complex32 = chalf = dtype("complex32", "c", 4, "ComplexHalf", storage_only=True)
+
 # Types to store elements in: they are converted from and to, and little is computed with them.
 
 ALL = (
@@ -135,7 +141,6 @@ ALL = (
 WIDE_UNSIGNED = (uint16, uint32, uint64)
 FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)
 # Types of which programs ask whether a tensor has them; none has.
-complex32 = chalf = dtype("complex32", "c", 4, "ComplexHalf", storage_only=True)
 quint8 = dtype("quint8", "u", 1, "QUInt8", storage_only=True)
 qint8 = dtype("qint8", "i", 1, "QInt8", storage_only=True)
 qint32 = dtype("qint32", "i", 4, "QInt32", storage_only=True)
@@ -147,12 +152,13 @@ _few_int = int1, int2, int3, int4, int5, int6, int7 = [
 _few_uint = uint1, uint2, uint3, uint4, uint5, uint6, uint7 = [
     dtype(f"uint{n}", "u", 1, f"UInt{n}", storage_only=True) for n in range(1, 8)
 ]
-STORED = (*ALL, *WIDE_UNSIGNED, *FLOAT8)  # the types of files and of names such as "HalfTensor"
+OF_BYTES = (*WIDE_UNSIGNED, *FLOAT8, complex32)  # PyTorch has no storages of these
+STORED = (*ALL, *OF_BYTES)  # the types of files and of names such as "HalfTensor"
 QUANTIZED = (quint8, qint8, qint32, quint4x2, quint2x4)
-NAMES_ONLY = (complex32, *QUANTIZED, *_few_int, *_few_uint)
+NAMES_ONLY = (*QUANTIZED, *_few_int, *_few_uint)
 
 REAL = {complex64: float32, complex128: float64, complex32: float16}
-COMPLEX = {float32: complex64, float64: complex128}
+COMPLEX = {float16: complex32, float32: complex64, float64: complex128}
 FROM_NUMPY: dict[Any, dtype] = {d._numpy: d for d in (*ALL, *WIDE_UNSIGNED) if d._numpy is not None}
 
 _default = float32
@@ -179,7 +185,7 @@ def set_default_dtype(d: dtype) -> None:
 
 def default_complex() -> dtype:
     """The type that Python complex numbers become."""
-    return complex128 if _default is float64 else complex64
+    return _default.to_complex()
 
 
 def of_scalar(value: Scalar) -> dtype:
@@ -216,7 +222,9 @@ def from_numpy_dtype(numpy_dtype: np.dtype[Any]) -> dtype:
     """
     found = FROM_NUMPY.get(numpy_dtype)
     if found is None and numpy_dtype.type.__module__ == "ml_dtypes":
-        found = next((d for d in (bfloat16, *FLOAT8) if d.name == numpy_dtype.name), None)
+        found = next(
+            (d for d in (bfloat16, *FLOAT8, complex32) if d.name == numpy_dtype.name), None
+        )
         if found is not None:
             found.numpy  # noqa: B018 - registers the type
     if found is None:
@@ -229,6 +237,11 @@ def from_numpy_dtype(numpy_dtype: np.dtype[Any]) -> dtype:
                 "uint16, uint8, and bool."
             )
     return found
+
+
+def part_of(numpy_dtype: np.dtype[Any]) -> Any:
+    """The NumPy dtype of the parts of complex numbers; None where the numbers are real."""
+    return np.dtype(f"f{numpy_dtype.itemsize // 2}") if numpy_dtype.kind in ("c", PAIR) else None
 
 
 @cache
@@ -253,8 +266,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         )
     if a.rank != b.rank:
         high, low = (a, b) if a.rank > b.rank else (b, a)
-        if high.is_complex and low.rank == 2 and 2 * low.itemsize > high.itemsize:
-            return low.to_complex()
+        if high.is_complex and low.rank == 2 and high is not low.to_complex():
+            return promote_types(high, low.to_complex())
         return high
     if "u" in (a.kind, b.kind):  # uint8 with a signed type: one that holds 0..255 and negatives
         signed = a if b.kind == "u" else b

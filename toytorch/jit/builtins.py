@@ -210,6 +210,19 @@ def _item(t: Any) -> Any:
     return t.item()
 
 
+def _implied(t: Any, whole: bool = False) -> Any:
+    """The number of a tensor that is given where a number is asked for."""
+    if t.requires_grad:
+        raise RuntimeError("Cannot input a tensor that requires grad as a scalar argument")
+    if t.ndim:
+        raise RuntimeError("Cannot input a tensor of dimension other than 0 as a scalar argument")
+    if whole and t.dtype.rank != 1:
+        raise RuntimeError(
+            f"Cannot input a tensor of type {t.dtype.legacy} as an integral argument"
+        )
+    return t.item()
+
+
 # -- numbers --------------------------------------------------------------------------------------
 
 OPERATORS = (
@@ -300,6 +313,9 @@ builtin("gcd.int(int a, int b) -> int", math.gcd)
 # -- tensors' facts -------------------------------------------------------------------------------
 
 builtin("item(Tensor self) -> Scalar", _item, reads="elements")
+builtin("IntImplicit(Tensor a) -> int", lambda t: _implied(t, True), reads="elements")
+builtin("FloatImplicit(Tensor a) -> float", lambda t: float(_implied(t)), reads="elements")
+builtin("ScalarImplicit(Tensor a) -> Scalar", _implied, reads="elements")
 builtin("size(Tensor self) -> int[]", lambda t: list(t._array.shape))
 builtin(
     "size.int(Tensor self, int dim) -> int",

@@ -424,6 +424,8 @@ def scaled(x: Array, factor: float, shift: float) -> Any:
     if x.dtype == np.float32:
         exact = x.astype(np.float64) * np.float64(np.float32(factor))
         return (exact + np.float64(np.float32(shift))).astype(np.float32)
+    if not abs(factor) + abs(shift) < 1e290:  # whose parts below would not be finite
+        return x * factor + shift
     product, lost = times(x, factor)
     total, more = plus(product, shift)
     return total + (lost + more)

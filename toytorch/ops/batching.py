@@ -108,17 +108,21 @@ def spread(tensor: Tensor, full: Fn, size: int) -> Tensor:
 
 
 def one_by_one(op: Op, args: Args, full: Fn, size: int) -> Any:
-    """Every example by itself."""
+    """Every example by itself; where there is none, zeros tell what the results are like."""
 
     def example(value: Tensor | Ints, i: int) -> Any:
         if value.__class__ in (list, tuple):
             return type(value)(example(v, i) for v in value)
         whole = full(value)
-        return value if whole is None else whole[i]
+        if whole is None:
+            return value
+        return whole[i] if size else whole.new_zeros(whole.shape[1:])
 
-    results = [dispatch.call(op, tuple(example(a, i) for a in args)) for i in range(size)]
+    results = [dispatch.call(op, tuple(example(a, i) for a in args)) for i in range(size or 1)]
     join = registry["stack"].function
-    return [join(list(rs), 0) for rs in zip(*results)] if op.many else join(results, 0)
+    made = [join(list(rs), 0) for rs in (zip(*results) if op.many else [results])]
+    made = made if size else [m[:0] for m in made]
+    return made if op.many else made[0]
 
 
 # -- ops with a form of their own -----------------------------------------------------------------

@@ -219,7 +219,6 @@ METHODS: dict[str, Any] = {
     "dequantize": lambda self: self.float(),
     "to_padded_tensor": _not_here("to_padded_tensor", "no parts in a tensor that is not nested"),
     "to_mkldnn": _not_here("to_mkldnn", "no tensors of oneDNN in toytorch"),
-    "chalf": _not_here("chalf", "no numbers of complex32 in toytorch"),
     **{
         n: _not_here(n, "no devices but CPUs and CUDA's in toytorch")
         for n in ("xpu", "ipu", "mtia")

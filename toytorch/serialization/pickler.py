@@ -26,7 +26,7 @@ from toytorch.core.storage import Storage
 from toytorch.core.storages import TypedStorage, UntypedStorage
 from toytorch.core.tensor import Tensor, warn_of_hooks, wrap
 from toytorch.facts.device import device, layout, strided
-from toytorch.facts.dtype import dtype
+from toytorch.facts.dtype import OF_BYTES, dtype
 from toytorch.facts.hints import Array
 from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
@@ -290,18 +290,19 @@ class Pickler:
 
     def _strided(self, tensor: Tensor, requires_grad: bool) -> Call:
         memory = tensor._memory()
-        ref = self._storage(memory, tensor.dtype, memory.flat())
-        return Call(
-            "torch._utils _rebuild_tensor_v2",
-            (
-                ref,
-                tensor.storage_offset(),
-                tuple(tensor.shape),
-                tuple(tensor.stride()),
-                requires_grad,
-                Call("collections OrderedDict", ()),
-            ),
+        untyped = tensor.dtype in OF_BYTES
+        ref = self._storage(memory, None if untyped else tensor.dtype, memory.flat())
+        given = (
+            ref,
+            tensor.storage_offset(),
+            tuple(tensor.shape),
+            tuple(tensor.stride()),
+            requires_grad,
+            Call("collections OrderedDict", ()),
         )
+        if untyped:
+            return Call("torch._utils _rebuild_tensor_v3", (*given, tensor.dtype))
+        return Call("torch._utils _rebuild_tensor_v2", given)
 
     def _without_memory(self, tensor: Tensor, requires_grad: bool) -> Call:
         return Call(

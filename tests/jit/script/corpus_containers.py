@@ -26,6 +26,13 @@ def list_methods(xs: List[int]):
     return xs, last, first, xs.index(5), xs.count(7), len(xs)
 
 
+@calls(([3, 1], [2, 5]))
+def lists_of_tuples(xs: List[int], ys: List[int]):
+    zs = [(x + 5, y - 2) for x, y in zip(xs, ys)]
+    zs.append((0, len(zs)))
+    return zs, (4, 1) in zs
+
+
 @calls(([3, 1, 2],))
 def list_sorting(xs: List[int]):
     ys = sorted(xs)

@@ -55,6 +55,22 @@ VALUES = """
 np.array([1, 2])|["a"]|[1, "a"]|1j|()
 """
 PROGRAMS = {
+    "tensors for numbers": """
+@torch.jit.script
+def along(x, t): return x.unsqueeze(t)
+@torch.jit.script
+def scaled(x, t): return x.addcmul(x, x, value=t)
+for data in (0, 1.5, [0], [[2]], True):
+    for wanted in (False, True):
+        t = torch.tensor(data)
+        if not wanted or t.is_floating_point():
+            for f in (along, scaled):
+                try:
+                    y = f(torch.ones(2), t.requires_grad_(wanted))
+                    print(y, y.dtype)
+                except RuntimeError as error:
+                    print(str(error).strip().splitlines()[-1])
+""",
     "heirs of containers": """
 class Block(torch.nn.Sequential):
     def __init__(self):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from toytorch.backends.held import HeldArray
+from toytorch.backends.no_elements import strided
 from toytorch.facts.device import device as device_class
 from toytorch.facts.hints import Array, Device, Shape
 from toytorch.facts.size import contiguous_strides
@@ -102,7 +103,7 @@ def hollow(memory: Memory, offset: int, shape: Shape, strides: Shape, kind: npt.
     if offset:  # a view so far from its base as it would be
         steps = as_strided(memory.root[:1], (offset + 1,), (1,))
         first = as_strided(steps[offset:], (kind.itemsize,), (1,)).view(kind)
-    return as_strided(first, tuple(shape), tuple(strides))
+    return strided(np, first, tuple(shape), tuple(strides))
 
 
 class WrappedArray(MetaArray):

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from toytorch.backends.meta.array import MetaArray
 from toytorch.backends.simulator.array import root_of
@@ -156,7 +155,7 @@ def zeros_like(array: MetaArray) -> Any:
         return np.zeros(array.shape, array.dtype)
     last = sum((n - 1) * s for n, s in zip(array.shape, array.strides))
     flat = np.zeros(last // array.itemsize + 1, array.dtype)
-    return as_strided(flat, array.shape, array.strides)
+    return np.ndarray(array.shape, array.dtype, flat, 0, array.strides)
 
 
 def new_array(name: str, args: tuple[object, ...], kwargs: Kwargs) -> MetaArray:

@@ -35,6 +35,7 @@ BINARY = {
 COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 OPERATORS = {f for f in vars(operator).values() if callable(f)}  # which bear their methods' names
+IMPLIED = {"int": "IntImplicit", "float": "FloatImplicit", "Scalar": "ScalarImplicit"}
 NUMBERS = (types.INT, types.FLOAT, types.BOOL, types.COMPLEX, types.NUMBER)
 ALIASES = {
     "input": "self", "axis": "dim", "keepdims": "keepdim", "x": "self", "x1": "self", "x2": "other",
@@ -94,10 +95,10 @@ class Operators(Expressions):
         kind = given[0].type if given else None
         if isinstance(kind, Object) and has_method(kind.python, magic(name)):
             return self.call_item(self.attribute(given[0], magic(name), at), given[1:], {}, at)
-        if name == BINARY[ast.Mult] or any(isinstance(v.type, types.List) for v in given):
-            given = [self.listed(v, at) for v in given]
         named = {k: self.as_value(v, at) for k, v in (kwargs or {}).items()}
-        found = self.overload(name, given, named)
+        lists = name == BINARY[ast.Mult] or any(isinstance(v.type, types.List) for v in given)
+        found = lists and self.overload(name, [self.listed(v, at) for v in given], named)
+        found = found or self.overload(name, given, named)  # a list may hold tuples
         if found is None:
             raise self.invalid(name, [*given, *named.values()], at)
         chosen, result, given = found
@@ -219,6 +220,9 @@ class Operators(Expressions):
             if value is not None and not accepts(a.type, value.type):
                 why = expected(a.type, a.name, value.type)
                 raise self.signature_error(op, why + self.inference(value, a.name), at)
+            kind = IMPLIED.get(a.type.removesuffix("?"))
+            if value is not None and kind and isinstance(value.type, types.Tensor):
+                value = self.call_builtin(kind, [value], at)
             inputs.append(self.constant(a.default, at) if value is None else value)
         return inputs
 

@@ -198,7 +198,7 @@ for _name, _dtype in {
     "float": types.float32, "double": types.float64, "half": types.float16,
     "bfloat16": types.bfloat16, "long": types.int64, "int": types.int32, "short": types.int16,
     "char": types.int8, "byte": types.uint8, "bool": types.bool, "cfloat": types.complex64,
-    "cdouble": types.complex128,
+    "cdouble": types.complex128, "chalf": types.complex32,
 }.items():  # fmt: skip
     setattr(Tensor, _name, _caster(_name, _dtype))
 

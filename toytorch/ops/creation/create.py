@@ -424,7 +424,8 @@ def full(
         if not isinstance(fill_value, (*NUMBERS, np.generic)):
             raise wrong_argument("full", "fill_value", 2, "Number", fill_value)
         own = None if out is None else out.dtype
-        kind = _kind(dtype or own or types.of_scalar(fill_value))
+        found = dtype or own or types.of_scalar(fill_value)
+        kind = _kind(types.complex64 if found is types.complex32 and not dtype else found)
     if not isinstance(size, (list, tuple)):
         raise wrong_argument("full", "size", 1, "tuple of ints", size)
     shape = _size((size,), None, "full")

@@ -14,9 +14,9 @@ from toytorch.facts import dtype as types
 
 WIDE = frozenset({"float32", "float64"})
 REAL = WIDE | {"float16", "bfloat16"}
-COMPLEX = frozenset({"complex64", "complex128"})
+COMPLEX = frozenset({"complex32", "complex64", "complex128"})
 WHOLE = frozenset({"uint8", "int8", "int16", "int32", "int64"})
-NARROWER = {"bool", "complex32", "uint16", "uint32", "uint64"} | WHOLE | COMPLEX  # no floats
+NARROWER = {"bool", "uint16", "uint32", "uint64"} | WHOLE | COMPLEX  # no floats
 TAKEN = {
     "random_kernel_cpu": REAL | WHOLE | {"bool"},
     "random_from_to": REAL | WHOLE | {"bool", "uint16", "uint32", "uint64"},

@@ -18,6 +18,7 @@ from toytorch.core.random import Generator, generator_of
 from toytorch.facts import dtype as types
 from toytorch.facts import warned
 from toytorch.facts.device import cpu
+from toytorch.facts.dtype import part_of
 from toytorch.facts.hints import Array
 from toytorch.ops.creation.draw_refusals import refuse
 
@@ -39,11 +40,6 @@ def paired(values: Array, type: np.dtype[Any]) -> Any:
     return (both[:, 0] + 1j * both[:, 1]).astype(type)
 
 
-def part_of(type: np.dtype[Any]) -> Any:
-    """The type of the parts of complex numbers."""
-    return np.dtype(f"f{type.itemsize // 2}")
-
-
 def uniform_numbers(
     rng: RandomSource,
     count: int,
@@ -53,7 +49,7 @@ def uniform_numbers(
     rows: builtins.bool = True,
 ) -> Any:
     """Numbers in [low, high); in types of two bytes, what rounds to `high` becomes `low`."""
-    if type.kind == "c":
+    if type.kind in "cW":
         return paired(uniform_numbers(rng, 2 * count, part_of(type), low, high), type)
     values = rng.uniform(count, type, low, high)
     if type.itemsize > 2:
@@ -73,7 +69,7 @@ def normal_numbers(
 ) -> Any:
     """Normal numbers; half of the variance is each part's where they are complex. They depend on
     whether they fill memory in rows, without gaps."""
-    if type.kind == "c":
+    if type.kind in "cW":
         half = std / math.sqrt(2)
         return paired(normal_numbers(rng, 2 * count, part_of(type), mean, half, rows), type)
     return narrowed(rng.normal(count, type, mean, std, rows), type)
@@ -84,7 +80,7 @@ DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # of the 
 
 def integer_numbers(rng: RandomSource, count: int, type: np.dtype[Any], low: int, high: int) -> Any:
     """Integers in [low, high), moved inwards to what the type can hold."""
-    if type.kind == "c":
+    if type.kind in "cW":
         raise RuntimeError(
             "check_random_bounds handles only integral, floating-point and boolean types"
         )

@@ -68,6 +68,7 @@ def _check_difference(common: DType, args: Sequence[Any]) -> None:
 
 add = pointwise(
     "add(Operand self, Operand other, *, Scalar alpha=1) -> Tensor",
+    of_pairs=True,
     formula="self + alpha * other",
     reflected="__radd__",
     checks=_check_alpha,
@@ -82,6 +83,7 @@ add = pointwise(
 )
 sub = pointwise(
     "sub(Operand self, Operand other, *, Scalar alpha=1) -> Tensor",
+    of_pairs=True,
     formula="self - alpha * other",
     checks=_check_difference,
     narrow="alpha",
@@ -94,6 +96,7 @@ sub = pointwise(
 )
 rsub = pointwise(
     "rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
+    of_pairs=True,
     formula="other - alpha * self",
     checks=_check_difference,
     variant=lambda self, other, *rest: 0 if hasattr(other, "dtype") else 1,
@@ -109,6 +112,7 @@ rsub = pointwise(
 )
 mul = pointwise(
     "mul(Operand self, Operand other) -> Tensor",
+    of_pairs=True,
     formula="self * other",
     d_self="g * other",
     d_other="g * self",
@@ -246,6 +250,7 @@ pow = pointwise(
 )
 neg = pointwise(
     "neg(Tensor self) -> Tensor",
+    of_pairs=True,
     formula="-self",
     d_self="-g",
     checks=_no_bool(
@@ -276,6 +281,7 @@ square = pointwise(
 
 abs = pointwise(
     "abs(Tensor self) -> Tensor",
+    of_pairs=True,
     formula="abs(self)",
     holomorphic=False,
     d_self="g * sign(self)",
@@ -296,6 +302,7 @@ def _sgn_gradient(g: Tensor, self: Tensor, result: Tensor) -> Any:
 
 sgn = pointwise(
     "sgn(Tensor self) -> Tensor",
+    of_pairs=True,
     formula="sign(self)",
     holomorphic=False,
     d_self=_sgn_gradient,
@@ -356,6 +363,7 @@ def _angle(xp: ArrayModule, a: Array) -> Any:
 conj_physical = pointwise(
     "conj_physical(Tensor self) -> Tensor",
     lambda xp, a: xp.conjugate(a) if a.dtype.kind == "c" else a.copy(),
+    of_pairs=True,
     holomorphic=False,
     forms="inplace out",
     overlap=lambda self: not self.dtype.is_complex,

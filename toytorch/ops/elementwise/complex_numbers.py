@@ -14,7 +14,7 @@ from toytorch.core.tensor import Tensor, strides_of
 from toytorch.core.views import conjugates
 from toytorch.facts import dtype as types
 from toytorch.facts import state
-from toytorch.facts.dtype import from_numpy_dtype
+from toytorch.facts.dtype import from_numpy_dtype, part_of
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.define import PUBLIC, on_tensors, public
@@ -41,9 +41,9 @@ def _need_parts(a: str, b: str) -> None:
 def _complex(xp: ArrayModule, real: Array, imag: Array) -> Any:
     _need_parts(type_name(real), type_name(imag))
     kind = from_numpy_dtype(real.dtype).to_complex().numpy
-    made = xp.empty(broadcast_pair(real.shape, imag.shape), kind)
-    made.real, made.imag = real, imag
-    return made
+    made = xp.empty((*broadcast_pair(real.shape, imag.shape), 2), real.dtype)
+    made[..., 0], made[..., 1] = real, imag
+    return made.view(kind)[..., 0]
 
 
 complex = elementwise(
@@ -138,17 +138,18 @@ on_tensors(resolve_neg=resolve_conj, real=property(real, set_real), imag=propert
 
 
 def _as_real(xp: ArrayModule, a: Array) -> Any:
-    if a.dtype.kind != "c":
+    part = part_of(a.dtype)
+    if part is None:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     if a.flags.c_contiguous and 1 not in a.shape and a.size:
-        return xp.expand_dims(a, -1).view(a.real.dtype)
-    made = xp.expand_dims(a, -1).view(a.real.dtype)
+        return xp.expand_dims(a, -1).view(part)
+    made = xp.expand_dims(a, -1).view(part)
     strides = tuple([2 * s for s in strides_of(a)]) + (1,)
     return made if strides_of(made) == strides else view.restride(made, made.shape, strides)
 
 
 def _as_complex(xp: ArrayModule, a: Array) -> Any:
-    if a.dtype.kind != "f" or a.dtype.itemsize == 2:
+    if a.dtype.kind != "f":
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {from_numpy_dtype(a.dtype).legacy}"
@@ -164,7 +165,7 @@ def _as_complex(xp: ArrayModule, a: Array) -> Any:
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if view.begins_at(a) % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    return a.view(np.result_type(a.dtype, np.complex64))[..., 0]
+    return a.view(from_numpy_dtype(a.dtype).to_complex().numpy)[..., 0]
 
 
 view_as_real: Op = define_view(

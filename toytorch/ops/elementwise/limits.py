@@ -167,6 +167,7 @@ lerp = pointwise(
 
 addcmul = pointwise(
     "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    of_pairs=True,
     formula="self + value * tensor1 * tensor2",
     checks=no_bool("addcmul_cpu_out"),
     d_self="g",

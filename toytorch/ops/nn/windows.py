@@ -6,6 +6,7 @@ import functools
 import itertools
 from typing import Any
 
+from toytorch.backends.no_elements import strided
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
@@ -66,7 +67,7 @@ def windows(
         *(s * d for s, d in zip(steps, dilation)),
         *(s * t for s, t in zip(steps, stride)),
     )
-    return xp.lib.stride_tricks.as_strided(a, shape, strides)
+    return strided(xp, a, shape, strides)
 
 
 @functools.lru_cache(512)

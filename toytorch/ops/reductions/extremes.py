@@ -10,7 +10,7 @@ import numpy as np
 from toytorch.backends.generic import attempt, counting, reduced, taken
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
-from toytorch.facts.dtype import from_numpy_dtype, no_kernel
+from toytorch.facts.dtype import PAIR, from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Ints, Sizes
 from toytorch.facts.size import wrap_dim
 from toytorch.ops import aten_words, named_dims
@@ -255,6 +255,7 @@ argmin = reduction(
 
 def _any_all(name: str, ufunc: np.ufunc) -> Any:
     def kernel(xp: ArrayModule, a: Array, dim: Ints | None, keepdim: bool) -> Any:
+        a = a != 0 if a.dtype.kind == PAIR else a  # of which NumPy asks the real parts
         if dim is None and not keepdim and a.dtype == np.bool_:
             return reduced(ufunc, xp, a)
         over = (

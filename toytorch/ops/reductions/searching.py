@@ -20,7 +20,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.device import contiguous_format
 from toytorch.facts.dtype import from_numpy_dtype, no_kernel, promote_types
-from toytorch.facts.hints import Array, ArrayModule, Fn, Ints, Scalar, Sizes
+from toytorch.facts.hints import Array, ArrayModule, Fn, Scalar, Sizes
 from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.creation import create, from_data
@@ -301,7 +301,7 @@ def nonzero_static(
 
 @public("unravel_index", tensor_first=False)
 @watched
-def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]:
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Places in the flattened tensor as an index for each dimension.
 
     >>> unravel_index(torch.tensor([5]), (2, 3))
@@ -311,7 +311,7 @@ def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if isinstance(shape, int):
         shape = (shape,)
-    if not isinstance(shape, (tuple, list)):
+    if not isinstance(shape, Sequence):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     for n in shape:
         if not isinstance(n, int):

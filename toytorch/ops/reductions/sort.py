@@ -41,8 +41,8 @@ def order(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool = 
 
 def _sort(xp: ArrayModule, a: Array, dim: int, descending: bool, stable: bool) -> Any:
     d = wrap_dim(dim, a.ndim)
-    if a.dtype.kind == "c":
-        raise RuntimeError("sort(): complex is not supported")
+    if a.dtype.kind in "cW":
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
     if a.shape[d] <= SHORT and a.size < SMALL:
@@ -60,7 +60,7 @@ def _back(gs: Any, self_shape: Sizes, dim: int, result1: Any) -> Any:
 
 
 sort = in_own_type(
-    "sort(Tensor self, int dim=-1, bool descending=False, bool stable=False) "
+    "sort(Tensor self, int dim=-1, bool descending=False, bool? stable=False) "
     "-> (Tensor values, Tensor indices)",
     _sort,
     d_self=_back,

@@ -14,6 +14,7 @@ from toytorch.core.memory_order import copied, dense_strides, in_rows, kept, wal
 from toytorch.core.scalars import as_filling
 from toytorch.core.tensor import Tensor, strides_of
 from toytorch.facts import warned
+from toytorch.facts.dtype import PAIR
 from toytorch.facts.hints import Array, ArrayModule, DType, MemoryFormat
 from toytorch.facts.size import broadcast_pair, copy_order
 from toytorch.loops.runtime.jit import address_of
@@ -65,13 +66,15 @@ ALIKE = frozenset(f"{kind}{bits}" for kind in ("int", "float") for bits in (32, 
 
 
 def _cast(xp: Any, a: Any, dtype: Any) -> Any:
-    if dtype.name in ALIKE and a.size < MANY and a.dtype.kind != "c" and a.flags.c_contiguous:
+    if dtype.name in ALIKE and a.size < MANY and a.dtype.kind not in "cW" and a.flags.c_contiguous:
         made = a.astype(dtype._numpy)
         return made if made.size > 1 and 1 not in a.shape else kept(made, a)
     return kept(_cast_elements(xp, a, dtype), a)
 
 
 def _cast_elements(xp: Any, a: Any, dtype: DType) -> Any:
+    if a.dtype.kind == PAIR:
+        a = a.astype(np.complex64, order=copy_order(a))
     if a.dtype.kind == "c" and dtype.rank == 0:
         return a.astype(bool, order=copy_order(a))  # whether any part of it is not 0
     if a.dtype.kind == "c" and dtype.rank < 3:
@@ -104,7 +107,9 @@ cast = in_own_type(
 
 
 def _copy(xp: ArrayModule, a: Array, src: Array, non_blocking: bool) -> Any:
-    if src.dtype.kind == "c" and a.dtype.kind not in "cb":
+    if src.dtype.kind == PAIR and a.dtype != src.dtype:
+        src = src.astype(np.complex64)
+    if src.dtype.kind == "c" and a.dtype.kind not in "cbW":
         src = src.real
     if base.queued and base.hands_over(a, src) and _apart(a, src):
         return _copy_across(a, src, non_blocking)
@@ -199,7 +204,7 @@ def _fill(xp: ArrayModule, a: Array, value: Any) -> Any:
             f"{value.ndim} dimensions."
         )
     if hasattr(value, "dtype") and value.__class__ is np.ndarray:
-        if value.dtype.kind == "c" and a.dtype.kind != "c":
+        if value.dtype.kind == "c" and a.dtype.kind not in "cW":
             value = value.real  # of a tensor, what has no place is left out
         value = value.astype(a.dtype)  # as C converts it, and `copy_`
     return xp.full(a.shape, as_filling(xp, value, a.dtype, a.size), a.dtype)

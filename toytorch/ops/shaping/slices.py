@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from toytorch.backends.no_elements import cut, lying
+from toytorch.backends.no_elements import cut, lying, strided
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Shape, Sizes
@@ -151,7 +151,7 @@ def _diagonal(xp: ArrayModule, a: Array, offset: int, dim1: int, dim2: int) -> A
     if not n:
         return lying(a, shape, [*(a.strides[i] for i in rest), a.strides[d1] + a.strides[d2]])
     strides = [a1.strides[i] for i in rest] + [a1.strides[d1] + a1.strides[d2]]
-    return xp.lib.stride_tricks.as_strided(a1, shape, strides)
+    return strided(xp, a1, shape, strides)
 
 
 diagonal = view(
@@ -201,7 +201,7 @@ def _unfold(xp: ArrayModule, a: Array, dimension: int, size: int, step: int) -> 
         return lying(a, shape, strides)
     if a.__class__ is np.ndarray and a.flags.c_contiguous:
         return np.ndarray(shape, a.dtype, a, 0, strides)  # a fifth of the time
-    return xp.lib.stride_tricks.as_strided(a, shape, strides)
+    return strided(xp, a, shape, strides)
 
 
 def _unfold_backward(

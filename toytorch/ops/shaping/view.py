@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends import base, no_elements
-from toytorch.backends.no_elements import lying
+from toytorch.backends.no_elements import lying, strided
 from toytorch.core.memory_order import MANY, in_rows
 from toytorch.core.op import Op
 from toytorch.core.record import recorder
 from toytorch.core.tensor import Tensor, strides_of, wrap
 from toytorch.core.views import made_view, of_its_own, plain, quick
 from toytorch.facts import state
-from toytorch.facts.dtype import FROM_NUMPY, from_numpy_dtype
+from toytorch.facts.dtype import FROM_NUMPY, PAIR, from_numpy_dtype, part_of
 from toytorch.facts.hints import Array, ArrayModule, DType, Ints, Sizes
 from toytorch.facts.size import infer_size, view_strides, wrap_dim, wrap_dims
 from toytorch.ops import aten_words, batching, named_dims
@@ -315,9 +315,7 @@ def _unsqueeze(xp: ArrayModule, a: Array, dim: int) -> Any:
         if (*made.strides[:d], *made.strides[d + 1 :]) == a.strides:
             return made  # else a dimension of size 1 has a stride of its own, which stays
     step = a.itemsize if d == a.ndim else a.shape[d] * a.strides[d]
-    return xp.lib.stride_tricks.as_strided(
-        a, (*a.shape[:d], 1, *a.shape[d:]), (*a.strides[:d], step, *a.strides[d:])
-    )
+    return strided(xp, a, (*a.shape[:d], 1, *a.shape[d:]), (*a.strides[:d], step, *a.strides[d:]))
 
 
 unsqueeze = view(
@@ -385,7 +383,7 @@ def _expand(xp: ArrayModule, a: Array, sizes: Sizes) -> Any:
             strides.insert(0, shape[i + 1] * strides[0] if strides and shape[i] == 1 else 0)
         if a.flags.c_contiguous and 0 not in shape:
             return np.ndarray(shape, a.dtype, a, 0, strides)  # three times as fast
-        return np.lib.stride_tricks.as_strided(a, shape, strides)
+        return strided(np, a, shape, strides)
     return xp.broadcast_to(a, shape)
 
 
@@ -443,13 +441,13 @@ expand = view(
 
 
 def _real(xp: ArrayModule, a: Array) -> Any:
-    return a.real
+    return a[..., None].view(part_of(a.dtype))[..., 0] if a.dtype.kind == PAIR else a.real
 
 
 def _imag(xp: ArrayModule, a: Array) -> Any:
-    if a.dtype.kind != "c":
+    if part_of(a.dtype) is None:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return a.imag
+    return a[..., None].view(part_of(a.dtype))[..., 1] if a.dtype.kind == PAIR else a.imag
 
 
 real = view(
