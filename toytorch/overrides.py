@@ -31,7 +31,7 @@ from toytorch.core.subclasses import ANSWER, Asking, answers, asking, overloaded
 from toytorch.core.tensor import Tensor
 from toytorch.facts import device as devices
 from toytorch.facts import dtype as dtypes
-from toytorch.facts.hints import Fn
+from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
 from toytorch.nn.parameter import Buffer, Parameter
@@ -228,7 +228,7 @@ def handle_torch_function(
     )
 
 
-def redispatch_function(func: Fn, types: Any, args: Any, kwargs: Any) -> Any:
+def redispatch_function(func: Fn, types: object, args: Args, kwargs: Kwargs | None) -> Any:
     """What a function does itself: it asks nobody, though the functions that it calls do."""
     plain = body_of(func)
     if plain is not func:
@@ -348,7 +348,7 @@ def _handler(func: Any, plain: Fn) -> Fn:
     """What a function does once somebody wants to be asked."""
     state, spreads = asking, func is torch.einsum
 
-    def of_modes(*args: Any, **kwargs: Any) -> Any:
+    def of_modes(*args: object, **kwargs: object) -> Any:
         if not state.modes or state.all_off:
             return plain(*args, **kwargs)
         return handle_torch_function(func, (), *args, **kwargs)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.dtype import PAIR
-from toytorch.facts.hints import Array, Shape
+from toytorch.facts.hints import Array, ArrayModule, Shape
 from toytorch.facts.size import contiguous_strides
 
 
@@ -32,7 +32,7 @@ def lying(array: Array, shape: Shape, strides: Shape, start: int = 0) -> Any:
     return made if made.dtype == array.dtype else made.view(array.dtype)
 
 
-def strided(xp: Any, array: Array, shape: Shape, strides: Shape) -> Any:
+def strided(xp: ArrayModule, array: Array, shape: Shape, strides: Shape) -> Any:
     """NumPy's `as_strided`, which fails where it has no text for the type."""
     if array.dtype.kind != PAIR:
         return xp.lib.stride_tricks.as_strided(array, shape, strides)

@@ -90,7 +90,7 @@ def assign(to: Array, source: Any) -> None:
 def each(lay: Callable[[Any, Array], Any]) -> Fn:
     """What lays all results of a kernel as `lay(result, first argument)` does."""
 
-    def as_first(made: Any, first: Any) -> Any:
+    def as_first(made: Any, first: Array) -> Any:
         if first.__class__ is not ndarray:
             return made
         if made.__class__ is tuple:

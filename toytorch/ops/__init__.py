@@ -34,6 +34,7 @@ for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     if _module.name.removeprefix(f"{__name__}.") not in LATER:
         importlib.import_module(_module.name)
 
+RUNNERS = ("setup", "teardown")  # by what runs tests
 loaded_libraries: set[str] = set()
 
 
@@ -58,6 +59,8 @@ def __getattr__(name: str) -> Any:
         return registry[name]
     if name == "reference":  # seldom wanted, and imports much
         return importlib.import_module("toytorch.ops.reference")
-    if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}") is None:
+    # Names with "__", and functions of these names, are looked for in every module.
+    asked = not name.startswith(("__", "pytest")) and not name.lower().startswith(RUNNERS)
+    if asked and importlib.util.find_spec(f"{__name__}.{name}") is None:
         return namespace(name)  # operators of one's own
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -17,7 +17,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import state as core_state
 from toytorch.facts import warned
 from toytorch.facts.dtype import float32
-from toytorch.facts.hints import Fn
+from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.node import RemovableHandle
 from toytorch.ops.creation.from_data import as_tensor
 from toytorch.ops.elementwise.complex_numbers import view_as_real
@@ -249,7 +249,7 @@ class Optimizer:
         vars(step)["hooked"] = True
         return step
 
-    def _with_hooks(self, step: Fn, args: Any, kwargs: Any) -> Any:
+    def _with_hooks(self, step: Fn, args: Args, kwargs: Kwargs) -> Any:
         for hook in (*BEFORE.values(), *self._optimizer_step_pre_hooks.values()):
             changed = hook(self, args, kwargs)
             if changed is None:

@@ -27,7 +27,7 @@ from toytorch.facts.device import (
     strided,
 )
 from toytorch.facts.dtype import ALL, STORED, dtype
-from toytorch.facts.hints import Fn, Shape, Sizes
+from toytorch.facts.hints import Args, Fn, Shape, Sizes
 from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
 from toytorch.nn.parameter import Parameter
@@ -290,7 +290,7 @@ def _with_attributes(tensor: Tensor, state: Any, spend: Fn) -> Tensor:
     return tensor
 
 
-def from_type(spend: Fn, build: Builder, kind: Any, args: Any, state: object) -> Tensor:
+def from_type(spend: Fn, build: Builder, kind: Any, args: Args, state: object) -> Tensor:
     """A tensor with attributes that the user gave it."""
     require(
         type(build) is Builder and build.name in REBUILDERS and type(args) is tuple,

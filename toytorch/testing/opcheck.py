@@ -34,7 +34,7 @@ def tensors_of(tree: object) -> list[Tensor]:
 def copied(call: Call) -> Any:
     """Arguments of their own for another call."""
 
-    def copy(value: Any) -> Any:
+    def copy(value: object) -> Any:
         if not isinstance(value, Tensor):
             return value
         made = value.detach().clone()
@@ -131,7 +131,7 @@ USUAL = tuple(name for name in CHECKS if name != "test_aot_dispatch_static")
 
 
 def opcheck(
-    op: Any,
+    op: object,
     args: tuple[Any, ...],
     kwargs: dict[str, Any] | None = None,
     *,

@@ -187,7 +187,7 @@ def _unframed(g: Array, frame: tuple[Any, Any, Any]) -> Any:
     return in_rows(total[inner])
 
 
-def _border(name: str, places: Any, check: Any, doc: str, amp: str = "", node: str = "") -> Op:
+def _border(name: str, places: Fn, check: Fn | None, doc: str, amp: str = "", node: str = "") -> Op:
     """A record that pads with elements of the tensor, and its derivative."""
 
     def forward(xp: ArrayModule, a: Array, pad: Shape) -> Any:

@@ -6,7 +6,7 @@ import bisect
 import itertools
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any
 
 from toytorch.core.random import Generator
@@ -150,7 +150,7 @@ class ConcatDataset(Dataset):
         self.cumulative_sizes = self.cumsum(self.datasets)
 
     @staticmethod
-    def cumsum(sequence: Any) -> list[int]:
+    def cumsum(sequence: Iterable[Sized]) -> list[int]:
         """Where each dataset ends."""
         return list(itertools.accumulate(len(d) for d in sequence))
 

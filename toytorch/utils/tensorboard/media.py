@@ -113,7 +113,7 @@ def boxed(
     return picture(tag, pixels.shape, file.getvalue())
 
 
-def mesh(tag: str, config: Any, **parts: Array | None) -> Any:
+def mesh(tag: str, config: object, **parts: Array | None) -> Any:
     """Points, triangles and colours (B, N, 3), one value for each; `config` is what three.js is told."""
     given = {name: images.make_np(a) for name, a in parts.items() if a is not None}
     for array in given.values():
