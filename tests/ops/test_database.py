@@ -32,7 +32,6 @@ ENTRIES = {info.full_name: info for info in op_db}
 SAMPLES = 4
 
 ABSENT = {
-    "chalf": "complex32 is no type here",
     "torch._scaled_mm": "products of float8, which is no type here",
     "torch._scaled_mm_v2": "products of float8, which is no type here",
     "torch.ops.aten._flash_attention_forward": "a kernel of GPUs",

@@ -324,6 +324,7 @@ def converted(
     PyTorch has them, which computes on half types themselves."""
     own: Any = None if common is None else common.numpy
     work = own if common is None or not half else common.wide
+    rounds = half and (xp is np or own.kind != types.PAIR)  # which CuPy has not
     arrays, lying = list(args), []
     for i in op.tensor_at:
         a = args[i]
@@ -341,11 +342,11 @@ def converted(
                 continue
             else:
                 wide = not a.ndim and op.schema.args[i].name == op.wide_number
-                narrow = retyped(array, own) if half and not wide else array
+                narrow = retyped(array, own) if rounds and not wide else array
                 arrays[i] = kept(retyped(narrow, work), array)
         elif a is not None:
             arrays[i] = scalar(xp, a, common, work)
-            if half and op.schema.args[i].name != op.wide_number:
+            if rounds and op.schema.args[i].name != op.wide_number:
                 arrays[i] = kept(arrays[i].astype(own).astype(work), arrays[i])
             beside = next(
                 (t._dtype for t in args if isinstance(t, Tensor) and t._dtype.rank == 2), None

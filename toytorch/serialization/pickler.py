@@ -110,7 +110,7 @@ class Pickler:
             self._put(key, value, f"c{module}\n{name}\n".encode())
         elif kind in WRITERS:
             WRITERS[kind](self, value)
-        elif isinstance(value, Tensor) and kind.__reduce_ex__ in PLAINLY:
+        elif isinstance(value, Tensor) and (is_known(kind) or kind.__reduce_ex__ in PLAINLY):
             self._tensor(value)
         else:
             self._object(value)
