@@ -65,6 +65,12 @@ def fewest() -> int:
     return FEWEST_OF_LAYERS if beats_blas() else FEWEST
 
 
+@functools.cache
+def tiles() -> bool:
+    """Whether tiles do any products of two matrices that lie in rows."""
+    return beats_blas() or processor.this().vector >= 64
+
+
 def multiply(a: Array, b: Array) -> Any:
     """A·B of two matrices of one real type; None where BLAS should do it.
 

@@ -16,7 +16,7 @@ from toytorch.facts.dtype import IN_C, dtype, from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
-from toytorch.kernels.tiled_product import FEWEST_OF_STACKS, fewest
+from toytorch.kernels.tiled_product import FEWEST_OF_STACKS, fewest, tiles
 from toytorch.ops import batching, flops, named_dims
 from toytorch.ops.define import general, in_own_type, internal
 from toytorch.ops.shaping.rearrange import _common
@@ -138,13 +138,12 @@ def _mm(xp: ArrayModule, a: Array, b: Array) -> Any:
                 raise RuntimeError(f"{name} must be a matrix")
         check_factors(a, b)
         same_dtype(a, b)
-    elif (  # so few that each further question would be felt
-        x[0] < LEAST
-        and x[0] * x[1] * y[1] < fewest()
-        and kind.char in "fd"
-        and a.__class__ is np.ndarray
-    ):
-        return a.dot(b)
+    elif kind.char in "fd" and a.__class__ is np.ndarray:
+        few = x[0] * x[1] * y[1] < fewest()  # so few that each further question would be felt
+        if (few and x[0] < LEAST) or (
+            (few or not tiles()) and a.flags.c_contiguous and b.flags.c_contiguous
+        ):
+            return a.dot(b)
     return product_of(xp, a, b)
 
 
