@@ -11,6 +11,15 @@ from tests.outside.search import first_difference
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "what is traced for another shape, and fails where nobody looks": """
+        def f(x):
+            y = x * 2
+            torch.nn.functional.poisson_nll_loss(y.data, y, reduction="sum")
+            return y
+        f = traced(f, (torch.ones(2, 3),))
+        a = f(torch.ones(3, 2))
+        b = f(torch.ones(3, 2).requires_grad_())
+    """,
     "one element is filled in from memory that is somebody's data": """
         a = torch.tensor([2.0, -1.0])
         b = torch.tensor([1.0])

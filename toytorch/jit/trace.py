@@ -214,15 +214,17 @@ def traced_function(
                 if not any(isinstance(t, Tensor) and is_part(t) for t in tree_flatten(more)[0]):
                     break
         func(*more)  # which fails, too, but what it has written before stays written
-        raise failed
+        if any(node.writes for node in graph.nodes):
+            raise failed
+        return made  # what fails, constants of the first call, may be what nobody uses
 
     plain = isinstance(result, Tensor) or (
         isinstance(result, tuple) and len(result) > 1 and all(isinstance(r, Tensor) for r in result)
     )
     shape, nested = None if plain else out_spec, not all(isinstance(a, Tensor) for a in args)
-    function = TracedFunction(name, graph, shape, owner, again, signature(flat), nested=nested)
-    function.names = parameter_names(func, len(args))
-    return function
+    made = TracedFunction(name, graph, shape, owner, again, signature(flat), nested=nested)
+    made.names = parameter_names(func, len(args))
+    return made
 
 
 def copy_of(item: object) -> Any:
