@@ -11,6 +11,11 @@ from tests.outside.search import first_difference
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROGRAMS = {
+    "bounds of a range of whole numbers are compared as they are": """
+        a = torch.range(2.5, 2, dtype=torch.int64)
+        b = torch.range(2, 2.5, dtype=torch.int64), torch.range(2.5, 2.9, out=torch.zeros(1, dtype=torch.int32))
+        c = torch.range(2.9, 2, out=torch.zeros(0, dtype=torch.uint8))
+    """,
     "what is traced for another shape, and fails where nobody looks": """
         def f(x):
             y = x * 2

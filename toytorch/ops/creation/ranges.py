@@ -159,6 +159,8 @@ def range(
         for bound in (start, end, step):
             if not -(1 << 63) <= bound < 1 << 63:  # nor is NaN
                 raise RuntimeError("value cannot be converted to type int64_t without overflow")
+        if start > end if step > 0 else start < end:  # the numbers themselves are compared
+            raise RuntimeError("upper bound and lower bound inconsistent with step sign")
         start, end, step = int(start), int(end), int(step)
     if not (step > 0 or step < 0):
         raise RuntimeError("step must be nonzero")
