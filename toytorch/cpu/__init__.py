@@ -48,17 +48,17 @@ def set_device(device: Device) -> None:
     """Does nothing: there is one."""
 
 
-# Features that PyTorch calls otherwise than LLVM, with the characters between words left out.
-OTHERWISE = {"fma": "fma3", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "fp16": "fp16_arith"}
+# Features that PyTorch calls otherwise than LLVM, beside the characters between words.
+OTHERWISE = {"fma": "fma3", "fullfp16": "fp16_arith", "dotprod": "dot"}
 SHOWN = re.compile(
     r"(sse.*|avx.*|amx_.*|fma[34]|f16c|bmi2?|popcnt|lzcnt|aes|sha|clflush(opt)?|clwb|neon|sve2?|bf16"
-    r"|i8mm|fp16_arith|dotprod|sme2?)"
+    r"|i8mm|fp16_arith|dot|sme2?)"
 )
 
 
 @functools.cache
 def get_capabilities() -> Mapping[str, Any]:
-    """What the processor has beyond the least: {"avx2": True, …}, and its "architecture".
+    """What the processor has beyond the least: {"avx2": True, …}, its "architecture", name and caches.
 
     >>> get_capabilities()["architecture"] == platform.machine().lower()
     True

@@ -62,5 +62,6 @@ def __getattr__(name: str) -> Any:
     # Names with "__", and functions of these names, are looked for in every module.
     asked = not name.startswith(("__", "pytest")) and not name.lower().startswith(RUNNERS)
     if asked and importlib.util.find_spec(f"{__name__}.{name}") is None:
-        return namespace(name)  # operators of one's own
+        globals()[name] = namespace(name)  # operators of one's own, looked for once
+        return globals()[name]
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -29,9 +29,8 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     mode, array = state.fast_path, input._array
     if array.__class__ is np.ndarray and array.size and (mode is None or mode == get_ident()):
-        high = int(
-            np.maximum.reduce(array.view(np.uint64), None)
-        )  # of numbers below 0, if there are
+        # As numbers without sign, those below 0 are the largest.
+        high = int(np.maximum.reduce(array.view(np.uint64), None))
         count = high + 1 if num_classes == -1 else num_classes
         if high < count and high < 1 << 63:
             ones = np.zeros((array.size, count), np.int64)
