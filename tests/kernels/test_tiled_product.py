@@ -62,6 +62,26 @@ def test_any_order(size: tuple[int, int, int], kind: str) -> None:
         np.testing.assert_array_equal(made, a @ b)
 
 
+@pytest.mark.parametrize("kind", ["f", "d"])
+@pytest.mark.parametrize(
+    "size", [(64, 64, 64), (3, 320, 100), (150, 128, 128), (16, 48, 90)], ids=str
+)
+def test_small_products_without_blas(size: tuple[int, int, int], kind: str) -> None:
+    m, n, k = size
+    tiles = processor.this().vector == 32
+    for a, b in itertools.product(orders(whole(m, k, kind=kind)), orders(whole(k, n, kind=kind))):
+        made = tiled_product.small(a, b)
+        if made is None:
+            item = b.itemsize
+            packed = m < 96 or a.strides[1] > item
+            assert not tiles or b.strides[1] > item or (packed and b.strides[0] * k >= 1 << 15)
+        else:
+            np.testing.assert_array_equal(made, a @ b)
+        x, y = toytorch.from_numpy(a), toytorch.from_numpy(b)
+        np.testing.assert_array_equal(x.mm(y).numpy(), a @ b)
+    assert tiled_product.small(whole(8, 8, kind=kind), whole(8, 8, kind=kind)) is None
+
+
 @pytest.fixture
 def small_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A processor whose cache holds little and whose BLAS is slow: products go by blocks of rows."""

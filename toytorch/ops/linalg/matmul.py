@@ -16,7 +16,7 @@ from toytorch.facts.dtype import IN_C, dtype, from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Fn
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
-from toytorch.kernels.tiled_product import FEWEST_OF_STACKS, fewest, tiles
+from toytorch.kernels.tiled_product import FEWEST_OF_STACKS, fewest, product_of_rows, tiles
 from toytorch.ops import batching, flops, named_dims
 from toytorch.ops.define import general, in_own_type, internal
 from toytorch.ops.shaping.rearrange import _common
@@ -140,10 +140,11 @@ def _mm(xp: ArrayModule, a: Array, b: Array) -> Any:
         same_dtype(a, b)
     elif kind.char in "fd" and a.__class__ is np.ndarray:
         few = x[0] * x[1] * y[1] < fewest()  # so few that each further question would be felt
-        if (few and x[0] < LEAST) or (
-            (few or not tiles()) and a.flags.c_contiguous and b.flags.c_contiguous
-        ):
+        if few and x[0] < LEAST:
             return a.dot(b)
+        if (few or not tiles()) and a.flags.c_contiguous and b.flags.c_contiguous:
+            product = None if few else product_of_rows(kind, x, y)
+            return a.dot(b) if product is None else product(a, b)
     return product_of(xp, a, b)
 
 
