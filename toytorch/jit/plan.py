@@ -11,11 +11,9 @@ import numpy as np
 from toytorch.autograd.api import grad as gradients
 from toytorch.backends import base
 from toytorch.backends.no_elements import lying
-from toytorch.core import dispatch, random
 from toytorch.core import inplace as writing
-from toytorch.core.op import Op
+from toytorch.core import random
 from toytorch.core.tensor import Tensor, new, wrap
-from toytorch.core.views import view_of
 from toytorch.facts import state
 from toytorch.facts.dtype import FROM_NUMPY
 from toytorch.facts.hints import Array
@@ -26,15 +24,10 @@ from toytorch.jit.autodiff import Partition, partitioned
 from toytorch.jit.codegen import Writer, in_rows
 from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.passes import pipeline
+from toytorch.jit.sharing import Memory, sharing
 from toytorch.jit.specialise import JointGraph, Untraceable
 from toytorch.jit.undefined import without
 from toytorch.ops.shaping.view import alias
-
-SHARED = (
-    "This result of a compiled function shares memory with another of its results, or with "
-    "an argument, and is being modified inplace. Its history does not know of that memory: "
-    "clone() it first."
-)
 
 
 class Stepwise:
@@ -73,14 +66,14 @@ class Plan:
         self.random = any(n.is_random or not n.removable for n in partition.forward.nodes)
         if xp is not np:
             self.refuse_for_devices(partition)
-        self.find_sharing(partition)
-        self.optimised = pipeline.run(partition.forward, fusing)
+        graph = partition.forward
+        memory = Memory(graph)
+        memory.refuse_writes({graph.inputs[i] for i in joint.wanted})
+        self.sharing = sharing(memory, graph.outputs[: self.count])
+        self.written = [graph.inputs.index(v) for v in memory.targets if v in graph.inputs]
+        self.optimised = pipeline.run(graph, fusing)
         self.forward, self.source = Writer(self.optimised, xp).function()
         self.tensors = [i for i, v in enumerate(self.values) if isinstance(v.type, types.Tensor)]
-        targets = written_to(partition.forward)
-        self.written = [
-            partition.forward.inputs.index(v) for v in targets if v in partition.forward.inputs
-        ]
         if joint.tangents:
             self.prepare_backward(partition)
 
@@ -91,82 +84,6 @@ class Plan:
             raise Untraceable("random numbers of a device are drawn node by node")
         if any(n.record is None and not n.kind.startswith("prim::") for n in nodes):
             raise Untraceable("a tensor that it makes may have to be on another device")
-
-    def find_sharing(self, partition: Partition) -> None:
-        """Which results share memory with an input or with an earlier result; refuses writes that
-        need the tensors' own rules."""
-        roots: dict[Value, Value] = {}
-        same: dict[Value, Value] = {}  # what a write gives is the tensor that it wrote to
-        graph = partition.forward
-        for node in graph.nodes:
-            if node.writes:
-                same[node.output] = same.get(node.inputs[0], node.inputs[0])
-            if node.inputs and (
-                node.is_view or node.writes or node.kind == "prim::ListUnpack" or may_pass(node)
-            ):
-                for out in node.outputs:
-                    roots[out] = roots.get(node.inputs[0], node.inputs[0])
-        needs = {graph.inputs[i] for i in self.joint.wanted}
-        for node in graph.nodes:
-            root = roots.get(node.inputs[0], node.inputs[0]) if node.writes else None
-            if root in needs:
-                raise Untraceable("an input that requires a gradient is written to")
-            if root in graph.inputs and root is not same.get(node.inputs[0], node.inputs[0]):
-                raise Untraceable("a view of an input is written to")
-            if root in graph.inputs and getattr(node.output.type, "requires_grad", False):
-                raise Untraceable("what is written to an input requires a gradient")
-        self.sharing: list[tuple[int, str, int]] = []
-        self.steps: dict[int, list[Step]] = {}  # by which views a result comes of what it shares
-        self.cut: set[int] = set()  # results that are no views, as `detach` leaves them
-        first: dict[Value, int] = {}
-        whole: dict[Value, int] = {}
-        for k, v in enumerate(graph.outputs[: self.count]):
-            root, value = roots.get(v, v), same.get(v, v)
-            if value in whole:
-                self.sharing.append((k, "alike", whole[value]))
-                continue
-            whole[value] = k
-            if root in graph.inputs:
-                self.sharing.append(
-                    (k, "same" if same.get(v, v) is root else "input", graph.inputs.index(root))
-                )
-            elif root in first:
-                self.sharing.append((k, "result", first[root]))
-                other = graph.outputs[first[root]]
-                if same.get(other, other) is not root:  # both show what nobody sees
-                    self.cut.add(k)
-            else:
-                first[root] = k
-                continue
-            steps = views_from(root, value)
-            if is_cut(root, value):
-                self.cut.add(k)
-            if steps and (root in graph.inputs or graph.outputs[first[root]] is root):
-                self.steps[k] = steps
-
-    def share(self, inputs: Sequence[Any], made: list[Tensor]) -> None:
-        """Lets results share memory, and its count of writes, with what they are views of."""
-        for k, kind, i in self.sharing:
-            source, result = (made if kind in ("result", "alike") else inputs)[i], made[k]
-            wants = source._requires_grad or result._requires_grad
-            if k in self.steps and (wants or not result._array.size):
-                # with the history of a view, which a write can follow
-                made[k] = walked(source, self.steps[k])
-                continue
-            if kind in ("input", "result") and (
-                result._array.__class__ is np.ndarray
-                and (result._array.size or k not in self.cut)
-                and not np.may_share_memory(result._array, source._array)
-            ):
-                continue  # nothing is there to share, or a copy was made after all
-            if kind in ("same", "alike"):
-                made[k] = source
-                continue
-            if not wants:
-                made[k] = view_of(source, result._array, k not in self.cut)
-                continue
-            result._storage = source._memory()
-            writing.protect(result, SHARED)
 
     def prepare_backward(self, partition: Partition) -> None:
         """The backward function, and where each saved value comes from."""
@@ -225,8 +142,8 @@ class Plan:
             writing.bump(inputs[i])
         if self.joint.tangents:
             self.tie(inputs, arrays, made, place)
-        if self.sharing:
-            self.share(inputs, made)
+        for shared in self.sharing:
+            shared.show(inputs, made)
         if self.joint.plain:
             tensors = iter(made)
             made = [
@@ -276,69 +193,6 @@ class Plan:
             tensor._requires_grad, tensor._grad_edge = True, Output(node, k) if self.many else node
 
 
-def written_to(graph: Graph) -> list[Value]:
-    """What each write of a graph goes to, as it was called before the first write to it."""
-    targets: list[Value] = []
-    same: dict[Value, Value] = {}  # what a write gives is the tensor that it wrote to
-    for node in graph.nodes:
-        if node.writes:
-            target = same.get(node.inputs[0], node.inputs[0])
-            targets.append(target)
-            same.update(dict.fromkeys(node.outputs, target))
-    return targets
-
-
-Step = tuple[Op, tuple[Any, ...], int | None]  # a view, its other arguments, which of its results
-
-
-def views_from(root: Value, value: Value) -> list[Step] | None:
-    """The views that lead from one value to another; None where there are other ops between."""
-    steps: list[Step] = []
-    while value is not root:
-        node, index = value.node, None
-        if node is not None and node.kind == "prim::ListUnpack":
-            index = node.outputs.index(value)
-            node = node.inputs[0].node
-        elif node is not None and len(node.outputs) > 1:
-            index = node.outputs.index(value)
-        if node is None or node.record is None or node.record.kind != "view":
-            return None
-        try:
-            args = tuple(constant_of(v) for v in node.inputs[1:])
-        except KeyError:
-            return None
-        steps.append((node.record, args, index))
-        value = node.inputs[0]
-    return steps[::-1]
-
-
-def is_cut(root: Value, value: Value) -> bool:
-    """Whether `detach` stands between two values."""
-    while value is not root and value.node is not None:
-        if value.node.kind == "aten::detach":
-            return True
-        value = value.node.inputs[0]
-    return False
-
-
-def constant_of(value: Value) -> Any:
-    """What a value is in every run; KeyError where that is not known."""
-    node = value.node
-    if node is not None and node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
-        return tuple(constant_of(v) for v in node.inputs)
-    if not value.is_constant:
-        raise KeyError(value.name)
-    return value.constant
-
-
-def walked(source: Tensor, steps: Sequence[Step]) -> Tensor:
-    """The view of a tensor that some steps lead to."""
-    for op, args, index in steps:
-        made = dispatch.call(op, (source, *args))
-        source = made if index is None else made[index]
-    return source
-
-
 def run(function: Any, graph: Graph, arrays: Sequence[Array]) -> Any:
     """The generated function of a graph on arrays: on a device that keeps time, the graph's nodes
     are kernels of one launch."""
@@ -382,17 +236,6 @@ def stand_in(value: Value) -> Any:
         return wrap(np.broadcast_to(np.float32(0), value.type.shape or ()))
     node = value.node
     return None if node is None else node.attributes.get("value")
-
-
-def may_pass(node: Any) -> bool:
-    """Whether an op that is no view may give its input back: contiguous, reshape, to."""
-    return (
-        node.record is not None
-        and not node.record.many
-        and node.record.kind == "general"
-        and not node.record.fresh
-        and (getattr(node.output.type, "shape", 0) == getattr(node.inputs[0].type, "shape", 1))
-    )
 
 
 def lies_otherwise(grad: Tensor | None, prepared: Value) -> bool:
