@@ -40,7 +40,7 @@ def compute(op: Op, args: Args, target: Array | None = None) -> Any:
             return made
     if op.kind == "pointwise":
         return compute_pointwise(op, args)
-    arrays, xp, half = list(args), None, None
+    arrays = list(args)
     for i in op.tensor_at:  # the common case: plain arrays on the CPU
         a = args[i]
         if a is None and op.schema.args[i].is_optional:
@@ -54,24 +54,48 @@ def compute(op: Op, args: Args, target: Array | None = None) -> Any:
         made = handed_over(op, args, compute_held, target)
         if made is not NotImplemented:
             return made
-    if op.halves:
-        made = of_halves(op, args)
-        if made is not None:
-            return made
-    if op.upcast and op.upcast is not True and isinstance(args[0], Tensor):
-        (first, *rest), a = args, args[0]._array
-        if a.__class__ is ndarray and first._dtype in REDUCED:
-            made = op.upcast(a, *rest)
-            if made is not None:
-                return down(made, first._dtype)
-    arrays, mixed = list(args), False
+    made = of_halves(op, args) if op.halves else None
+    if made is None:
+        made = of_first(op, args)
+    return widened(op, args) if made is None else made
+
+
+def widened(op: Op, args: Args) -> Any:
+    """The kernel's results for tensors of any one device and for lists of them. Half types are
+    computed in float32 where the record says so, and results have them again: but not if there are
+    two of them, or if dtype= names another."""
+    arrays, xp, halves = opened(op, args)
+    if halves and op.checks is not None:
+        try:
+            op.checks(None, args)  # the kernel sees arrays of one type
+        except RuntimeError:
+            refuse_earlier(op, xp, args, arrays)
+            raise
+    half = halves.pop() if len(halves) == 1 else None
+    if half is not None and isinstance(arrays[-1], dtype):
+        if arrays[-1] is half and op.schema.args[-1].is_optional:
+            arrays[-1] = None  # it says what would be anyway
+        else:
+            half = None
+    if half is None:
+        return op.kernel_on(xp)(*arrays)
+    made = None
+    if op.halves and xp.__class__ is not Kernels:  # sparse arrays have none
+        made = generic.attempt(xp, op.halves, half.numpy, *arrays)
+    return down(op.kernel_on(xp)(*arrays), half) if made is None else made
+
+
+def opened(op: Op, args: Args) -> tuple[list[Any], Any, set[dtype]]:
+    """The arguments with arrays for tensors, the module of these arrays, and which half types were
+    widened to float32."""
+    arrays, xp, halves = list(args), None, set[dtype]()
     for i in op.tensor_at:
         a = arrays[i]
         if isinstance(a, Tensor):
             arrays[i], xp = a._array, same_device(xp, a, op)
             if op.upcast and a._dtype in REDUCED:
-                mixed = mixed or half not in (None, a._dtype)  # float16 and bfloat16: float32
-                half, arrays[i] = a._dtype, kept(retyped(arrays[i], np.float32), arrays[i])
+                halves.add(a._dtype)
+                arrays[i] = kept(retyped(arrays[i], np.float32), arrays[i])
             elif op.upcast:
                 refuse_storage_only(op, a._dtype)
         elif op.schema.args[i].is_tensor_list:
@@ -81,23 +105,7 @@ def compute(op: Op, args: Args, target: Array | None = None) -> Any:
                 xp = same_device(xp, t, op)
         elif not fits(op.schema.args[i], a):
             raise TypeError(not_a_tensor(op, i, a))
-    if half is not None and op.checks is not None:
-        try:
-            op.checks(None, args)  # the kernel sees arrays of one type
-        except RuntimeError:
-            refuse_earlier(op, xp or np, args, arrays)
-            raise
-    if half is not None and arrays[-1] is half and not mixed and op.schema.args[-1].is_optional:
-        arrays[-1] = None  # dtype= says what would be anyway
-    if mixed or (half is not None and isinstance(arrays[-1], dtype)):
-        half = None  # dtype= was given: the kernel's result has it
-    xp = xp or np
-    if half is not None and op.halves and xp.__class__ is not Kernels:  # sparse arrays have none
-        made = generic.attempt(xp, op.halves, half.numpy, *arrays)
-        if made is not None:
-            return made
-    results = op.kernel_on(xp)(*arrays)
-    return results if half is None else down(results, half)
+    return arrays, xp or np, halves
 
 
 def refuse_earlier(op: Op, xp: Any, args: Args, arrays: Sequence[Any]) -> None:
@@ -129,6 +137,18 @@ def of_halves(op: Op, args: Args) -> Any:
         return None
     given = [a._array if isinstance(a, Tensor) else a for a in args]
     return generic.attempt(base.of_array(first._array).xp, f"{op.halves}, not widened", *given)
+
+
+def of_first(op: Op, args: Args) -> Any:
+    """What the record's own kernel (`upcast`) makes of a half type in its first operand, an array of
+    NumPy's; None where it has to be widened first."""
+    first = args[0]
+    if not isinstance(first, Tensor) or first._dtype not in REDUCED:
+        return None
+    if first._array.__class__ is not ndarray or isinstance(op.upcast, bool):
+        return None
+    made = op.upcast(first._array, *args[1:])
+    return made if made is None else down(made, first._dtype)
 
 
 def compute_held(op: Op, args: Args, target: Array | None, common: dtype | None) -> Any:
