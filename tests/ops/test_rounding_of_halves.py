@@ -115,7 +115,7 @@ CALLS: dict[str, Call] = {
 }
 # PyTorch's attention has exponentials of its own: with registers of 256 bits they have 16 bits or so.
 WIDE = torch.backends.cpu.get_cpu_capability() == "AVX512"
-LOOSE = {"attention": 0.01 if WIDE else 0.2, "attention, causal": 0.06 if WIDE else 0.2}
+LOOSE = {"attention, causal": 0.06} if WIDE else {"attention": 0.3, "attention, causal": 0.3}
 ATTENTION_SUMS = 2e-6 if WIDE else 3e-5
 
 
@@ -160,7 +160,9 @@ def test_rounds_where_pytorch_does(name: str, kind: str) -> None:
     for k, (a, b) in enumerate(zip(want, got, strict=True)):
         apart = (a != b).mean()
         assert apart <= LOOSE.get(name, FEW), (k, apart)
-        np.testing.assert_allclose(b, a, rtol=2e-2, atol=1e-3 if WIDE else 2e-3)
+        np.testing.assert_allclose(
+            b, a, rtol=2e-2, atol=1e-3 if WIDE or name not in LOOSE else 4e-3
+        )
 
 
 def test_sums_of_the_softmax_of_attention_have_32_bits() -> None:
