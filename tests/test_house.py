@@ -61,6 +61,7 @@ WITHOUT_FORMULA = {
 ALLOWED: dict[str, tuple[str, str]] = {
     "loops/": ("words of the loop language, after which ops are named", ""),
     "nn/modules/module.py": ("an argument of `Module.to`", "copy"),
+    "compat/fx/experimental/proxy_tensor.py": ("a mode of `make_fx`", "real"),
     "backends/cupy_kernels.py": (
         "CuPy's functions",
         "add minimum maximum logical_and logical_not logical_or logical_xor copy",

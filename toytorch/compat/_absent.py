@@ -80,8 +80,6 @@ tensors without data: torch.device('meta') has those
     torch._subclasses torch._subclasses.fake_tensor: FakeTensor FakeTensorMode
 graphs of whole programs with their derivatives: torch.jit.trace and torch.fx make others
     torch._subclasses.functional_tensor: FunctionalTensor FunctionalTensorMode
-    torch.fx.experimental:
-    torch.fx.experimental.proxy_tensor: ProxyTorchDispatchMode make_fx
 inductor: torch.compile has a compiler of its own, which takes no settings
     torch._inductor torch._inductor.config:
 """
@@ -129,7 +127,6 @@ ANSWERS: dict[str, dict[str, Any]] = {  # what can be said without the part
         "is_fake": lambda x: False,
         "unset_fake_temporarily": contextlib.nullcontext,
     },
-    "torch.fx.experimental.proxy_tensor": {"get_proxy_mode": lambda: None},
 }
 
 

@@ -18,3 +18,4 @@ __all__ = [
     "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "ProxyableClassMeta", "Tracer", "Transformer",
     "has_side_effect", "map_arg", "passes", "replace_pattern", "symbolic_trace", "wrap",
 ]  # fmt: skip
+__path__.append(f"{__path__[0]}/../compat/fx")  # `toytorch.fx.experimental`

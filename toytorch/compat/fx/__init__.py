@@ -1,0 +1,1 @@
+"""Modules of `torch.fx` that record programs op by op."""

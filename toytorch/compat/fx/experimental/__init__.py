@@ -1,0 +1,1 @@
+"""`torch.fx.experimental`: `proxy_tensor` records programs op by op."""
