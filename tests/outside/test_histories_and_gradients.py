@@ -437,3 +437,16 @@ def test_nodes_of_cells(name: str) -> None:
         return made[1] if isinstance(made, tuple) else made
 
     assert tt.autograd.gradcheck(steps, (tt.rand(2, 2).double().requires_grad_(),))
+
+
+def test_gradients_of_sources_of_single_elements() -> None:
+    """Their part of the gradient has other sizes, and is summed."""
+
+    def gradient(m: Any, name: str, index: list[int], shape: tuple[int, ...]) -> Any:
+        source = m.ones(shape).requires_grad_()
+        getattr(m.ones(2), name)(0, m.tensor(index, dtype=m.int64), source).sum().backward()
+        return source.grad.tolist()
+
+    for name in ("scatter", "scatter_add"):
+        for index, shape in (([], ()), ([0], ()), ([], (1,)), ([0], (1,)), ([], (2,))):
+            same_or_refused(lambda m, n=name, i=index, s=shape: gradient(m, n, i, s))

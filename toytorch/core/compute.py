@@ -19,7 +19,7 @@ from toytorch.core.memory_order import in_order, kept
 from toytorch.core.op import Op
 from toytorch.core.queued import at_once, handed_over
 from toytorch.core.scalars import as_element, fits, scalar
-from toytorch.core.tensor import Tensor, wrap_result
+from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import dtype, of_scalar, promote
@@ -206,10 +206,6 @@ def compute_pointwise(
 
     `common` is the type in which the operands meet, where the caller knows it.
     """
-    for a in args:
-        if isinstance(a, ndarray):  # x + array works, as it does in PyTorch
-            args = tuple(wrap_result(a) if isinstance(a, ndarray) else a for a in args)
-            break
     if base.queued:
         made = handed_over(op, args, compute_held, target, common)
         if made is not NotImplemented:

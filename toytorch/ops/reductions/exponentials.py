@@ -214,10 +214,17 @@ NORM = (
 )
 
 
+def check_order(name: str, ord: object) -> None:
+    """Refuses a complex order of a norm."""
+    if isinstance(ord, complex):
+        raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
+
+
 def _vector_norm(
     xp: ArrayModule, a: Array, ord: float, dim: Ints | None, keepdim: bool, dtype: DType | None
 ) -> Any:
     _need_float("linalg.vector_norm", a)
+    check_order("linalg.vector_norm", ord)
     if dtype is not None:
         check_norm_type("linalg.vector_norm", from_numpy_dtype(a.dtype), dtype)
         a = a.astype(dtype.numpy)
