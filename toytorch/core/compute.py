@@ -24,7 +24,7 @@ from toytorch.facts import dtype as types
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import dtype, of_scalar, promote
 from toytorch.facts.hints import Args, Array, Sizes
-from toytorch.facts.schema import wrong_argument
+from toytorch.facts.schema import class_of, wrong_argument
 from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
 
@@ -172,7 +172,7 @@ def check_list(op: Op, i: int, value: Sequence[Tensor]) -> None:
     for k, t in enumerate(value):
         if not isinstance(t, Tensor):
             raise TypeError(
-                f"expected Tensor as element {k} in argument {i}, but got {type(t).__name__}"
+                f"expected Tensor as element {k} in argument {i}, but got {class_of(t)}"
             )
 
 

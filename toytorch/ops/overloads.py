@@ -75,6 +75,8 @@ def _extreme(name: str, smallest: bool, of_all: Op, along: Op, of_two: Op, doc: 
         if dim is other is NOT_GIVEN and out is None and not keepdim:
             return of_all.function(input)
         if other is not NOT_GIVEN or isinstance(dim, Tensor):
+            if keepdim or (other is not NOT_GIVEN and dim is not NOT_GIVEN):
+                raise TypeError(f"{name}() received an invalid combination of arguments")
             return of_two.function(input, dim if other is NOT_GIVEN else other, out=out)
         if dim is NOT_GIVEN and keepdim:
             raise TypeError(f"{name}() received an invalid combination of arguments")

@@ -123,8 +123,9 @@ addbmm = sum_with_product(
 _addbmm_inplace = Tensor.addbmm_  # type: ignore[attr-defined]  # attached by the record
 
 
+@public(method=True)
 def addbmm_(
-    self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: int = 1, alpha: int = 1
+    self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
     """In-place form of `addbmm`; as in PyTorch, a tensor that broadcasts grows."""
     made = (batch1.shape[1], batch2.shape[2]) if batch1.ndim == batch2.ndim == 3 else self.shape
@@ -136,9 +137,6 @@ def addbmm_(
         writing.bump(self)
         return self
     return _addbmm_inplace(self, batch1, batch2, beta=beta, alpha=alpha)
-
-
-on_tensors(addbmm_=addbmm_)
 
 
 def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: float) -> Any:
