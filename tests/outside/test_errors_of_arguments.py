@@ -181,6 +181,8 @@ def test_refusals_of_grad_word_for_word(f: What, has_aux: bool) -> None:
         lambda m: m.ones(2, 2).addbmm_(1, m.ones(1, 2, 2)),
         lambda m: m.isin(m.tensor([44, 1], dtype=m.uint8), 300).tolist(),
         lambda m: m.isin(m.ones(2), 1j),
+        lambda m: m.native_group_norm(m.ones(2, 6, 8)[:, :, ::2], None, None, 2, 6, 4, 2, 1e-5),
+        lambda m: m.linalg.vecdot(m.ones(2, 2), m.ones(2, 3), out=m.ones(2).long()),
         lambda m: m.norm(m.ones(2), 1 + 0j),
         lambda m: m.linalg.norm(m.ones(2), 1 + 2j),
         lambda m: m.linalg.matrix_norm(m.ones(2, 2), 1 + 2j),

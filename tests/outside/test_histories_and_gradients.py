@@ -450,3 +450,15 @@ def test_gradients_of_sources_of_single_elements() -> None:
     for name in ("scatter", "scatter_add"):
         for index, shape in (([], ()), ([0], ()), ([], (1,)), ([0], (1,)), ([], (2,))):
             same_or_refused(lambda m, n=name, i=index, s=shape: gradient(m, n, i, s))
+
+
+@pytest.mark.parametrize("dim", [(), (0,)], ids=str)
+@pytest.mark.parametrize("kinds", ["complex64 float32", "float64 float16", "float32 float64"])
+def test_gradients_of_products_in_another_type(kinds: str, dim: tuple[int, ...]) -> None:
+    def gradient(m: Any) -> Any:
+        own, asked = (getattr(m, kind) for kind in kinds.split())
+        x = m.tensor([0.789 + 0.084j, 1.262 + 0.935j, -1.347]).to(own).requires_grad_()
+        x.prod(*dim, dtype=asked).backward()
+        return x.grad
+
+    alike(gradient)

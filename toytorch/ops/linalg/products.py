@@ -285,9 +285,13 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
             "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
             f"{x.dtype.legacy} and y of type {y.dtype.legacy} instead"
         )
+    if out is not None and out.dtype is not x.dtype:
+        raise RuntimeError(
+            f"linalg.vecdot: Expected out of dtype{x.dtype.legacy} but found {out.dtype.legacy}"
+        )
     if x.ndim == 1 == y.ndim:  # whatever the dimension is said to be
         return vdot.function(x, y, out=out)
-    return put_out((x.conj() * y).sum(dim), out, same=True)
+    return put_out((x.conj() * y).sum(dim), out)
 
 
 # -- several matrices -----------------------------------------------------------------------------
