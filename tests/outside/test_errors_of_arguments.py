@@ -151,3 +151,86 @@ def test_refusals_of_grad_word_for_word(f: What, has_aux: bool) -> None:
             m.func.grad(f, has_aux=has_aux)(m.ones(2))
         said.append(str(refused.value))
     assert said[0] == said[1]
+
+
+# -- combinations that no overload takes ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "what",
+    whats(
+        lambda m: m.where(m.ones(2) > 0, m.ones(2)),
+        lambda m: m.where(m.ones(2) > 0, m.ones(2), None),
+        lambda m: m.where(m.ones(2) > 0, None, None),
+        lambda m: m.where(m.ones(2) > 0, x=2.5, other=m.ones(2)),
+        lambda m: m.where(m.ones(2), x=2.5, other=m.ones(2)),
+        lambda m: m.where(m.ones(2) > 0, self=2.5, other=m.ones(2)).tolist(),
+        lambda m: m.where(m.ones(2) > 0, 1, 2, out=m.ones(2).long()),
+        lambda m: m.trapezoid(m.ones(3), None),
+        lambda m: m.cumulative_trapezoid(m.ones(3), dx=None),
+        lambda m: m.result_type(m.ones(1), None),
+        lambda m: m.max(m.ones(2, 2), 0, other=m.ones(2)),
+        lambda m: m.min(m.ones(2, 2), m.ones(2), keepdim=True),
+        lambda m: m.randint(2.5, (2,)),
+        lambda m: m.randint(0, 2.5, (2,)),
+        lambda m: m.linspace("a", 1, 3),
+        lambda m: m.logspace(0, None, 3),
+        lambda m: m.nn.functional.adaptive_avg_pool2d(m.ones(1, 1, 4, 4), None),
+        lambda m: m.logsumexp(m.ones(2, 3), []),
+        lambda m: m.ones(2, 3).logsumexp(()),
+        lambda m: m.ones(2, 2).addbmm_(1, m.ones(1, 2, 2)),
+        lambda m: m.isin(m.tensor([44, 1], dtype=m.uint8), 300).tolist(),
+        lambda m: m.isin(m.ones(2), 1j),
+        lambda m: m.native_group_norm(m.ones(2, 6, 8)[:, :, ::2], None, None, 2, 6, 4, 2, 1e-5),
+        lambda m: m.linalg.vecdot(m.ones(2, 2), m.ones(2, 3), out=m.ones(2).long()),
+        lambda m: m.norm(m.ones(2), 1 + 0j),
+        lambda m: m.linalg.norm(m.ones(2), 1 + 2j),
+        lambda m: m.linalg.matrix_norm(m.ones(2, 2), 1 + 2j),
+        lambda m: m.renorm(m.ones(2, 2), 1 + 0j, 0, 1.0),
+        lambda m: m.nn.functional.threshold(m.ones(2).byte(), 1, -1.5).tolist(),
+        lambda m: m.nn.functional.threshold(m.ones(2), 3, 1e99),
+    ),
+)
+def test_combinations(what: What) -> None:
+    same_or_refused(what)
+
+
+@pytest.mark.parametrize(
+    "what",
+    whats(
+        lambda m: m.linalg.solve(m.eye(3).repeat(2, 1, 1), m.ones(4, 3, 1)),
+        lambda m: m.linalg.solve_triangular(m.eye(3).repeat(2, 1, 1), m.ones(0, 3, 1), upper=True),
+        lambda m: m.linalg.lu_solve(m.ones(2, 3, 3), m.ones(2, 3).int(), m.ones(4, 3, 1)),
+        lambda m: m.linalg.ldl_solve(m.ones(2, 3, 3), m.ones(2, 3).int(), m.ones(4, 3, 1)),
+        lambda m: m.triangular_solve(m.ones(4, 3, 1), m.ones(2, 3, 3)),
+        lambda m: m.nn.functional.binary_cross_entropy_with_logits(
+            m.ones(5, 5), m.ones(5, 5), m.ones(1, 5, 5)
+        ),
+        lambda m: m.nn.functional.unfold(m.ones(1, 1, 4, 4), [2]),
+        lambda m: m.nn.functional.fold(m.ones(1, 4, 9), 4, 2, padding=(1,)),
+    ),
+)
+def test_shapes_that_do_not_broadcast(what: What) -> None:
+    alike_rounded(what)
+
+
+@pytest.mark.parametrize(
+    "what",
+    whats(
+        lambda m: m.zeros(m.tensor([2, 1])),
+        lambda m: m.ones(2).reshape(m.tensor([2, 1])),
+        lambda m: m.ones(2).reshape(m.tensor([2])),
+        lambda m: m.ones(2).repeat(m.tensor([2, 1])),
+        lambda m: m.ones(2, 2).permute(m.tensor([0, 1])),
+        lambda m: m.ones(2).reshape(np.array([2, 1])),
+        lambda m: m.ones(2).size(0.0),
+        lambda m: m.ones(2).size("a"),
+        lambda m: m.ones(2).size(True),
+        lambda m: m.ones(2).type(float),
+        lambda m: m.abs(m.float32),
+        lambda m: m.abs(m.Size([1])),
+        lambda m: m.cat([m.ones(1), np.ones(1)]),
+    ),
+)
+def test_types(what: What) -> None:
+    alike_rounded(what)

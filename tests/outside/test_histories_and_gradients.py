@@ -437,3 +437,28 @@ def test_nodes_of_cells(name: str) -> None:
         return made[1] if isinstance(made, tuple) else made
 
     assert tt.autograd.gradcheck(steps, (tt.rand(2, 2).double().requires_grad_(),))
+
+
+def test_gradients_of_sources_of_single_elements() -> None:
+    """Their part of the gradient has other sizes, and is summed."""
+
+    def gradient(m: Any, name: str, index: list[int], shape: tuple[int, ...]) -> Any:
+        source = m.ones(shape).requires_grad_()
+        getattr(m.ones(2), name)(0, m.tensor(index, dtype=m.int64), source).sum().backward()
+        return source.grad.tolist()
+
+    for name in ("scatter", "scatter_add"):
+        for index, shape in (([], ()), ([0], ()), ([], (1,)), ([0], (1,)), ([], (2,))):
+            same_or_refused(lambda m, n=name, i=index, s=shape: gradient(m, n, i, s))
+
+
+@pytest.mark.parametrize("dim", [(), (0,)], ids=str)
+@pytest.mark.parametrize("kinds", ["complex64 float32", "float64 float16", "float32 float64"])
+def test_gradients_of_products_in_another_type(kinds: str, dim: tuple[int, ...]) -> None:
+    def gradient(m: Any) -> Any:
+        own, asked = (getattr(m, kind) for kind in kinds.split())
+        x = m.tensor([0.789 + 0.084j, 1.262 + 0.935j, -1.347]).to(own).requires_grad_()
+        x.prod(*dim, dtype=asked).backward()
+        return x.grad
+
+    alike(gradient)

@@ -94,3 +94,28 @@ OF_INTS: dict[str, What] = {
 @pytest.mark.parametrize("name", OF_INTS)
 def test_sizes_and_dimensions(name: str) -> None:
     alike_rounded(lambda m: OF_INTS[name](m, m.arange(48.0).reshape(1, 3, 4, 4)))
+
+
+@pytest.mark.parametrize("name", ["abs", "exp", "isnan", "relu", "sigmoid", "logical_not"])
+def test_arrays_are_no_operands_of_functions(name: str) -> None:
+    alike_rounded(lambda m: getattr(m, name)(np.ones(2)))
+
+
+@pytest.mark.parametrize("name", ["add", "atan2", "clamp", "eq", "fmod", "maximum", "pow", "sub"])
+def test_nor_beside_tensors(name: str) -> None:
+    for array in (np.ones(2), np.array(2.0)):
+        alike_rounded(lambda m, a=array: getattr(m, name)(m.ones(2), a), words=False)
+        alike_rounded(lambda m, a=array: getattr(m.ones(2), name)(a), words=False)
+
+
+def test_operators_take_arrays() -> None:
+    for array in (np.arange(1, 3), np.array([1.0, 2.0]), np.array(2.0)):
+        for kind in ("float32", "bfloat16", "int64"):
+            for what in (
+                lambda x, a: x + a, lambda x, a: x - a, lambda x, a: x * a, lambda x, a: x / a,
+                lambda x, a: a * x, lambda x, a: a - x, lambda x, a: x**a, lambda x, a: x < a,
+            ):  # fmt: skip
+                alike_rounded(
+                    lambda m, w=what, a=array, k=kind: w(m.ones(2).to(getattr(m, k)), a),
+                    words=False,
+                )

@@ -15,7 +15,7 @@ from toytorch.facts.device import device, layout, memory_format
 from toytorch.facts.dtype import dtype
 from toytorch.facts.dtype import too_large as beyond_64_bits
 from toytorch.facts.hints import Args
-from toytorch.facts.schema import NOT_GIVEN, REQUIRED, Argument, wrong_argument
+from toytorch.facts.schema import NOT_GIVEN, REQUIRED, Argument, class_of, wrong_argument
 
 NUMBERS = (bool, int, float, complex)
 
@@ -34,14 +34,7 @@ def spread(values: tuple[Any, ...], name: str = "", word: str = "size") -> tuple
                 break
         else:
             return values[0]
-    if (
-        len(values) == 1
-        and not isinstance(values[0], int)
-        and (
-            isinstance(values[0], (tuple, list))
-            or (isinstance(values[0], Tensor) and values[0].ndim)
-        )
-    ):
+    if len(values) == 1 and isinstance(values[0], (tuple, list)):
         values = tuple(values[0])
     try:
         if values and values[0].__class__ is bool:  # of what follows, nobody asks
@@ -56,7 +49,7 @@ def spread(values: tuple[Any, ...], name: str = "", word: str = "size") -> tuple
 def no_ints(given: tuple[Any, ...], values: tuple[Any, ...], name: str, word: str) -> str:
     """What to say of an argument that is to be some ints, and is not."""
     place = next(i for i, v in enumerate(values) if v.__class__ is bool or not is_index(v))
-    kind = type(values[place]).__name__
+    kind = class_of(values[place])
     head = f"{name}(): argument '{word}'"
     if place:
         return (
@@ -75,7 +68,7 @@ def no_ints(given: tuple[Any, ...], values: tuple[Any, ...], name: str, word: st
 def not_ints(function: str, word: str, value: object) -> TypeError:
     """What PyTorch says of what is given by name for some ints, and is neither a tuple nor a list."""
     return TypeError(
-        f"{function}(): argument '{word}' must be tuple of ints, not {type(value).__name__}"
+        f"{function}(): argument '{word}' must be tuple of ints, not {class_of(value)}"
     )
 
 

@@ -19,12 +19,12 @@ from toytorch.core.memory_order import in_order, kept
 from toytorch.core.op import Op
 from toytorch.core.queued import at_once, handed_over
 from toytorch.core.scalars import as_element, fits, scalar
-from toytorch.core.tensor import Tensor, wrap_result
+from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.device import device as device_class
 from toytorch.facts.dtype import dtype, of_scalar, promote
 from toytorch.facts.hints import Args, Array, Sizes
-from toytorch.facts.schema import wrong_argument
+from toytorch.facts.schema import class_of, wrong_argument
 from toytorch.facts.size import broadcast_pair
 from toytorch.loops.runtime.jit import SMALLEST
 
@@ -192,7 +192,7 @@ def check_list(op: Op, i: int, value: Sequence[Tensor]) -> None:
     for k, t in enumerate(value):
         if not isinstance(t, Tensor):
             raise TypeError(
-                f"expected Tensor as element {k} in argument {i}, but got {type(t).__name__}"
+                f"expected Tensor as element {k} in argument {i}, but got {class_of(t)}"
             )
 
 
@@ -226,10 +226,6 @@ def compute_pointwise(
 
     `common` is the type in which the operands meet, where the caller knows it.
     """
-    for a in args:
-        if isinstance(a, ndarray):  # x + array works, as it does in PyTorch
-            args = tuple(wrap_result(a) if isinstance(a, ndarray) else a for a in args)
-            break
     if base.queued:
         made = handed_over(op, args, compute_held, target, common)
         if made is not NotImplemented:

@@ -37,6 +37,7 @@ from toytorch.facts.dtype import FROM_NUMPY, IN_C, dtype, from_numpy_dtype
 from toytorch.facts.dtype import dtype as dtype_class
 from toytorch.facts.hints import Array, DType
 from toytorch.facts.node import AccumulateGrad, Node, Output, RemovableHandle, as_function, sequence
+from toytorch.facts.schema import wrong_argument
 from toytorch.facts.size import Size, contiguous_strides, wrap_dim
 
 new = object.__new__
@@ -144,8 +145,10 @@ class Tensor:
             return self.size(axis_of("size", dim, more))
         if dim is None:
             return size_of(Size, self._array.shape)
-        if isinstance(dim, str):
-            dim = self.names.index(dim)
+        if dim.__class__ is not int:
+            if isinstance(dim, bool) or not (dim in self.names or hasattr(dim, "__index__")):
+                raise wrong_argument("size", "dim", 1, "int", dim)
+            dim = self.names.index(dim) if isinstance(dim, str) else int(dim)
         return self._array.shape[wrap_dim(dim, self._array.ndim, wrap_scalar=False)]
 
     @property
@@ -1091,10 +1094,7 @@ def as_type(value: DType) -> dtype:
         for d in types.STORED:
             if d.legacy == name:
                 return d
-    found = getattr(value, "dtype", None)
+    found = value if isinstance(value, dtype) else getattr(value, "dtype", None)
     if isinstance(found, dtype):
         return found
-    try:
-        return as_dtype(value)
-    except TypeError:
-        raise ValueError(f"invalid type: '{value}'") from None
+    raise ValueError(f"invalid type: '{getattr(value, '__name__', value)}'")

@@ -204,13 +204,29 @@ def parse(text: str) -> Schema:
     return Schema(text, found["name"], tuple(args), tuple(p[0] for p in parts), names, places)
 
 
+# Classes that C++ defines under a name with a dot.
+QUALIFIED = ("Size", "device", "dtype", "layout", "memory_format")
+
+
+def class_of(value: object) -> str:
+    """The class of a value, as PyTorch's parser of arguments calls it.
+
+    >>> class_of(3.0)
+    'float'
+    """
+    kind = type(value)
+    name, home = kind.__name__, kind.__module__.partition(".")[0]
+    if home == "numpy":
+        return f"numpy.{name}"
+    ours = home in ("toytorch", "torch")
+    return f"torch.{name}" if ours and name in QUALIFIED else name
+
+
 def wrong_argument(function: str, name: str, place: int, wanted: str, value: object) -> TypeError:
     """What PyTorch's parser of arguments says of one of another type; at place 0, of one given by name.
 
     >>> wrong_argument("kron", "other", 2, "Tensor", 3.0)
     TypeError("kron(): argument 'other' (position 2) must be Tensor, not float")
     """
-    kind = type(value)
-    given = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
     at = f" (position {place})" if place else ""
-    return TypeError(f"{function}(): argument '{name}'{at} must be {wanted}, not {given}")
+    return TypeError(f"{function}(): argument '{name}'{at} must be {wanted}, not {class_of(value)}")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.core import write
+from toytorch.core.arguments import TAKES
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import dtype as types
@@ -74,6 +75,8 @@ def _extreme(name: str, smallest: bool, of_all: Op, along: Op, of_two: Op, doc: 
         if dim is other is NOT_GIVEN and out is None and not keepdim:
             return of_all.function(input)
         if other is not NOT_GIVEN or isinstance(dim, Tensor):
+            if keepdim or (other is not NOT_GIVEN and dim is not NOT_GIVEN):
+                raise TypeError(f"{name}() received an invalid combination of arguments")
             return of_two.function(input, dim if other is NOT_GIVEN else other, out=out)
         if dim is NOT_GIVEN and keepdim:
             raise TypeError(f"{name}() received an invalid combination of arguments")
@@ -143,17 +146,15 @@ def argsort(
     return create.put_out(sort.sort.function(input, dim, descending, stable)[1], out, same=True)
 
 
-@public("where", returns="Tensor if other else Tensor[]")
+@public("where", numbers={"input": "self"}, returns="Tensor if other else Tensor[]")
 def where(
-    condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
+    condition: Tensor, input: Any = NOT_GIVEN, other: Any = NOT_GIVEN, *, out: Tensor | None = None
 ) -> Any:
     """input where the condition holds, other elsewhere; alone: the places where it holds.
 
     >>> where(torch.tensor([True, False]), 1, 2)
     tensor([1, 2])
     """
-    if input is None and other is None:
-        return nonzero(condition, as_tuple=True)
     if (
         condition.__class__ is input.__class__ is other.__class__ is Tensor
         and condition._dtype is types.bool
@@ -162,6 +163,12 @@ def where(
         return by_index.where.function(condition, input, other, out=out)
     if not isinstance(condition, Tensor):
         raise wrong_argument("where", "condition", 1, "Tensor", condition)
+    if input is other is NOT_GIVEN and out is None:
+        return nonzero(condition, as_tuple=True)
+    if not (TAKES["Operand"](input) and TAKES["Operand"](other)):
+        raise TypeError("where() received an invalid combination of arguments")
+    if out is not None and not isinstance(input, Tensor):
+        raise wrong_argument("where", "input", 2, "Tensor", input)
     if condition.dtype is not types.bool:
         if condition.dtype is not types.uint8:
             raise RuntimeError(

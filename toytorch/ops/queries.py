@@ -83,7 +83,7 @@ def result_type(*operands: Any, **named: Any) -> types.dtype:
         if named.keys() == {*words} and all(TAKES[k](v) for k, v in zip(kinds.values(), values)):
             given, named = values, {}
             break
-    if named or len(given) != 2:
+    if named or len(given) != 2 or not all(map(TAKES["Operand"], given)):
         got = ", ".join(
             [type(v).__name__ for v in given] + [f"{k}={v!r}" for k, v in named.items()]
         )

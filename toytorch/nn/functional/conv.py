@@ -24,18 +24,16 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _pairs(name: str, **sizes: Ints) -> list[Any]:
+def _pairs(**sizes: Ints) -> list[Any]:
     """Sizes for height and width, each given as one for both or as two."""
-    return [spread_over(name, value, 2, what) for what, value in sizes.items()]
+    return [spread_over(value, 2, what) for what, value in sizes.items()]
 
 
 def unfold(
     input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
 ) -> Tensor:
     """All windows of images (B, C, H, W), as columns (B, C·KH·KW, P)."""
-    sizes = _pairs(
-        "unfold", kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
-    )
+    sizes = _pairs(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     return columns.im2col.function(input, *sizes)
 
 
@@ -49,7 +47,6 @@ def fold(
 ) -> Tensor:
     """Columns (B, C·KH·KW, P) added where their windows lie in images (B, C, H, W)."""
     sizes = _pairs(
-        "fold",
         output_size=output_size,
         kernel_size=kernel_size,
         dilation=dilation,

@@ -188,13 +188,9 @@ def _adaptive_max(n: int, input: Tensor, output_size: Any) -> Pair:
     return tuple(pools.ADAPTIVE_MAX[n].function(input, sizes))
 
 
-def _refuse_few_dims(input: Tensor, output_size: OutputSize, n: int) -> None:
+def _refuse_few_dims(input: Tensor, output_size: Any, n: int) -> None:
     """Refuses images with fewer dimensions than sizes are asked for."""
-    if (
-        not isinstance(output_size, int)
-        and output_size is not None
-        and (input.ndim <= len(output_size) and n > 1)
-    ):
+    if n > 1 and not isinstance(output_size, int) and input.ndim <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
 
 

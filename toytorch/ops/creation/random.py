@@ -11,7 +11,7 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.base import RandomSource
 from toytorch.backends.sparse import unsupported
-from toytorch.core.arguments import spread
+from toytorch.core.arguments import TAKES, spread
 from toytorch.core.memory_order import in_memory_order
 from toytorch.core.random import Generator, generator_of
 from toytorch.core.tensor import Tensor, wrap
@@ -249,6 +249,9 @@ def randint(
     if not isinstance(size, (list, tuple)):
         raise wrong_argument("randint", "size", 2, "tuple of ints", size)
     low, high = plain_integer(low), plain_integer(high)
+    for name, value in (("low", low), ("high", high)):
+        if not TAKES["int"](value):
+            raise wrong_argument("randint", name, 1, "int", value)
     if not -(2**63) <= low < 2**63 or not -(2**63) <= high < 2**63:
         raise ValueError("Overflow when unpacking long long")
     if low >= high:

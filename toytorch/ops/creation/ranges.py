@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.generic import attempt
+from toytorch.core.arguments import TAKES
 from toytorch.core.scalars import as_element
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.write import c_name
@@ -17,6 +18,7 @@ from toytorch.facts import state, warned
 from toytorch.facts.device import on_cpu
 from toytorch.facts.dtype import of_scalar
 from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout
+from toytorch.facts.schema import wrong_argument
 from toytorch.ops.creation.create import _kind as kind_of
 from toytorch.ops.creation.create import finish, put_out
 from toytorch.ops.define import creating, public
@@ -182,6 +184,9 @@ def _end_points(
     """The ends as numbers."""
     if start.__class__ in REAL and end.__class__ in REAL and steps.__class__ is int and steps >= 0:
         return start, end
+    for place, word, value in ((1, "start", start), (2, "end", end)):
+        if not TAKES["Operand"](value):
+            raise wrong_argument(name, word, place, "Number", value)
     widest = max(
         (start, end), key=lambda v: (v.dtype if isinstance(v, Tensor) else of_scalar(v)).rank
     )

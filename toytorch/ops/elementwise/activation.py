@@ -18,7 +18,7 @@ from toytorch.core import write
 from toytorch.core.memory_order import placed
 from toytorch.core.op import Op
 from toytorch.core.random import Generator, generator_of
-from toytorch.core.scalars import raise_overflow
+from toytorch.core.scalars import as_element, raise_overflow
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts.composed import cast_to
@@ -80,10 +80,19 @@ hardtanh = _activation(
     d_self="straight(g if self > min_val and self < max_val else 0, self)",
     doc="x held between two limits.",
 )
+_numbers_to_threshold = numbers("threshold_cpu", lowest=1)
+
+
+def _check_threshold(common: DType, args: Sequence[Any]) -> None:
+    _numbers_to_threshold(common, args)
+    for value in args[1:]:  # which C++ casts to the type of the elements
+        as_element(np, value, common.numpy)
+
+
 threshold = pointwise(
     "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
     formula="value if self <= threshold else self",
-    checks=numbers("threshold_cpu", lowest=1),
+    checks=_check_threshold,
     forms="function inplace out",
     overlap=True,
     d_self="straight(0 if self <= threshold else g, self)",

@@ -518,14 +518,15 @@ scattered: Op = in_own_type(
 
 
 def back_to_source(g: Tensor, dim: int, index: Tensor, src_shape: Sizes, op: str) -> Any:
-    """The gradient of what an index picked. Of a source larger than the index PyTorch has none."""
+    """The gradient of what an index picked. Of a source larger than the index PyTorch has none,
+    unless it is of single elements."""
     part = g.gather(dim, index)
-    if tuple(part.shape) != tuple(src_shape):
+    if len(src_shape) > part.ndim or any(n not in (1, m) for n, m in zip(src_shape, part.shape)):
         raise RuntimeError(
             f"Function {op}Backward0 returned an invalid gradient at index 1 - got "
             f"{list(part.shape)} but expected shape compatible with {list(src_shape)}"
         )
-    return part
+    return part.sum_to_size(src_shape) if part.shape != src_shape else part
 
 
 scatter: Op = in_own_type(

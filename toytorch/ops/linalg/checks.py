@@ -11,6 +11,7 @@ import numpy as np
 from toytorch.core.tensor import Tensor
 from toytorch.facts.dtype import from_numpy_dtype
 from toytorch.facts.hints import Array, ArrayModule, Fn
+from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation.create import eye
 from toytorch.ops.define import PUBLIC
 from toytorch.ops.named_results import return_type
@@ -106,6 +107,7 @@ def need_fit(name: str, a: Array, b: Array, left: bool = True) -> None:
             f"{name}: Incompatible shapes of A and B for the equation {equation} "
             f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})"
         )
+    broadcast_pair(b.shape[:-2], a.shape[:-2])
 
 
 def raise_first(name: str, info: Tensor, text: str, error: type = LinAlgError) -> None:

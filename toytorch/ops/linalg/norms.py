@@ -69,6 +69,7 @@ def matrix_norm(
     """
     name = "linalg.matrix_norm"
     a: Any = input
+    exponentials.check_order(name, ord)
     _refuse_integers(a, name)
     d0, d1 = _two_dims(a, dim, name)
     if isinstance(ord, str) and ord not in ORDERS:
@@ -349,10 +350,11 @@ def _renorm_dims(shape: Sizes, dim: int) -> list[int]:
 
 
 def _renorm(xp: ArrayModule, a: Array, p: float, dim: int, maxnorm: float) -> Any:
-    if isinstance(p, complex) or not p > 0:
-        raise RuntimeError("renorm: non-positive norm not supported")
-    if isinstance(maxnorm, complex):
-        raise RuntimeError("renorm: maxnorm must be real-valued")
+    for name, value in (("p", p), ("maxnorm", maxnorm)):
+        if isinstance(value, complex):
+            raise RuntimeError(f"renorm: {name} must be real-valued")
+        if name == "p" and not value > 0:
+            raise RuntimeError("renorm: non-positive norm not supported")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if a.ndim < 2:

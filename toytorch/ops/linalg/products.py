@@ -123,8 +123,9 @@ addbmm = sum_with_product(
 _addbmm_inplace = Tensor.addbmm_  # type: ignore[attr-defined]  # attached by the record
 
 
+@public(method=True)
 def addbmm_(
-    self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: int = 1, alpha: int = 1
+    self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
     """In-place form of `addbmm`; as in PyTorch, a tensor that broadcasts grows."""
     made = (batch1.shape[1], batch2.shape[2]) if batch1.ndim == batch2.ndim == 3 else self.shape
@@ -136,9 +137,6 @@ def addbmm_(
         writing.bump(self)
         return self
     return _addbmm_inplace(self, batch1, batch2, beta=beta, alpha=alpha)
-
-
-on_tensors(addbmm_=addbmm_)
 
 
 def _addr(xp: ArrayModule, a: Array, v: Array, w: Array, beta: float, alpha: float) -> Any:
@@ -287,9 +285,13 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
             "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
             f"{x.dtype.legacy} and y of type {y.dtype.legacy} instead"
         )
+    if out is not None and out.dtype is not x.dtype:
+        raise RuntimeError(
+            f"linalg.vecdot: Expected out of dtype{x.dtype.legacy} but found {out.dtype.legacy}"
+        )
     if x.ndim == 1 == y.ndim:  # whatever the dimension is said to be
         return vdot.function(x, y, out=out)
-    return put_out((x.conj() * y).sum(dim), out, same=True)
+    return put_out((x.conj() * y).sum(dim), out)
 
 
 # -- several matrices -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.backends.generic import attempt
-from toytorch.core.memory_order import has_channels_last
+from toytorch.core.memory_order import has_channels_last, is_channels_last
 from toytorch.core.tensor import Tensor
 from toytorch.facts import dtype as types
 from toytorch.facts import state
@@ -447,6 +447,8 @@ def group_norm_and_statistics(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm`, the means and the reciprocals of the deviations."""
     made, mean, rstd = _grouped(input, weight, bias, N, C, HxW, group, eps)
+    if not (input.is_contiguous() or is_channels_last(input.shape, input.stride(), 1)):
+        raise RuntimeError("Expected X.is_contiguous(memory_format) to be true, but got false.")
     if _mixed(input, weight, bias):
         wide = input.detach().float()
         _, mean, rstd = native_group_norm.function(wide, None, None, N, C, HxW, group, eps)

@@ -295,11 +295,11 @@ def _with_logits(
     kind = from_numpy_dtype(x.dtype)
     if not kind.is_floating_point:
         raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{kind.legacy}'")
-    if t.dtype == bool:
+    if t.dtype == bool or (pos_weight is not None and pos_weight.dtype == bool):
         raise RuntimeError(BOOL_SUBTRACTION)
     for a in (weight, pos_weight):
-        if a is not None:
-            broadcast_pair(a.shape, t.shape)
+        if a is not None and (shape := broadcast_pair(a.shape, t.shape)) != t.shape:
+            raise cannot_broadcast(t.shape, shape)
     if x.ndim and reduction in ("mean", "sum"):
         arrays = {"self": x, "target": t, "weight": weight, "pos_weight": pos_weight}
         made = attempt(xp, "folded", WITH_LOGITS, arrays, {"reduction": reduction})

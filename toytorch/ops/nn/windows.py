@@ -12,15 +12,13 @@ from toytorch.facts.hints import Array, ArrayModule, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 
 
-def spread_over(name: str, value: Ints, n: int, what: str) -> tuple[int, ...]:
-    """One int, or one for each of n dimensions, as n ints."""
+def spread_over(value: Ints, n: int, what: str) -> tuple[int, ...]:
+    """One int, or a list of one for each of n dimensions, as n ints."""
     if isinstance(value, WHOLE):
         return (value,) * n
     values = tuple(int(v) for v in value)
-    if len(values) == 1:
-        return values * n
     if len(values) != n:
-        raise RuntimeError(f"{name}: {what} must either be a single int, or a tuple of {n} ints")
+        raise RuntimeError(f"It is expected {what} equals to {n}, but got size {len(values)}")
     return values
 
 

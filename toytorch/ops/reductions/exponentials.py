@@ -11,7 +11,7 @@ from toytorch.backends.generic import attempt, reduced, worthwhile
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.dtype import from_numpy_dtype, promote_types
 from toytorch.facts.hints import Array, ArrayModule, DType, Ints
-from toytorch.facts.size import wrap_dim
+from toytorch.facts.size import cannot_broadcast, wrap_dim
 from toytorch.loops.runtime.jit import SMALLEST
 from toytorch.ops.define import reduction
 from toytorch.ops.reductions.reduce import _need_float, axes, kept, zero_where
@@ -27,6 +27,8 @@ def _logsumexp(xp: ArrayModule, a: Array, dim: Ints, keepdim: bool) -> Any:
     if not a.size:
         return xp.log(xp.sum(xp.exp(a), axis=over, keepdims=keepdim))
     if a.ndim:
+        if dim in ((), []) and not keepdim:  # PyTorch's steps keep all dimensions then
+            raise cannot_broadcast((), (1,) * a.ndim)
         made = attempt(xp, "folded", LOG_SUM_EXP, {"self": a}, {}, over, keepdim)
         if made is not None:
             return made
@@ -214,10 +216,17 @@ NORM = (
 )
 
 
+def check_order(name: str, ord: object) -> None:
+    """Refuses a complex order of a norm."""
+    if isinstance(ord, complex):
+        raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
+
+
 def _vector_norm(
     xp: ArrayModule, a: Array, ord: float, dim: Ints | None, keepdim: bool, dtype: DType | None
 ) -> Any:
     _need_float("linalg.vector_norm", a)
+    check_order("linalg.vector_norm", ord)
     if dtype is not None:
         check_norm_type("linalg.vector_norm", from_numpy_dtype(a.dtype), dtype)
         a = a.astype(dtype.numpy)

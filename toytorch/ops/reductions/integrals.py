@@ -6,15 +6,16 @@ from typing import Any, cast
 
 from toytorch.core.tensor import Tensor
 from toytorch.core.views import counted
+from toytorch.facts.schema import NOT_GIVEN
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import public
 
 
-def _strips(name: str, y: Tensor, x: Tensor | None, dx: float, dim: int) -> Any:
+def _strips(name: str, y: Tensor, x: Tensor, dx: float, dim: int) -> Any:
     """The area between every two neighbouring samples, times two, and the spacing left to do."""
     d = wrap_dim(dim, y.ndim)
     n = y.shape[d]
-    if x is None:
+    if x is NOT_GIVEN:
         return _but_the_last(y, d) + _but_the_first(y, d), dx
     if y.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
@@ -40,24 +41,24 @@ def _but_the_first(x: Tensor, d: int) -> Tensor:
     return x.narrow(d, min(x.shape[d], 1), max(x.shape[d] - 1, 0))
 
 
-def _refuse_masks(name: str, y: Tensor, x: Tensor | None) -> None:
+def _refuse_masks(name: str, y: Tensor, x: Tensor) -> None:
     for value, label in ((y, "y"), (x, "x")):
-        if value is not None and value.dtype.kind == "b":
+        if value is not NOT_GIVEN and value.dtype.kind == "b":
             raise RuntimeError(
                 f"{name}: received a bool input for `{label}`, but bool is not supported"
             )
 
 
-def _spacing(name: str, x: Tensor | None, dx: Any) -> float:
+def _spacing(name: str, x: Tensor, dx: Any) -> float:
     """The distance of samples, 1 where nothing is said; samples that have places have none."""
-    if x is not None and dx is not None:
+    if x is not NOT_GIVEN and dx is not NOT_GIVEN:
         said = f"got (Tensor, Tensor, dx={type(dx).__name__})"
         raise TypeError(
             f"{name}() received an invalid combination of arguments - {said}, but expected one of:\n"
             " * (Tensor y, Tensor x, *, int dim = -1)\n"
             " * (Tensor y, *, Number dx = 1, int dim = -1)\n"
         )
-    return 1 if dx is None else dx
+    return 1 if dx is NOT_GIVEN else dx
 
 
 def _need_real(name: str, dx: object) -> None:
@@ -66,9 +67,7 @@ def _need_real(name: str, dx: object) -> None:
 
 
 @public("trapezoid", "trapz")
-def trapezoid(
-    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
-) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor = NOT_GIVEN, *, dx: float = NOT_GIVEN, dim: int = -1) -> Tensor:
     """∫ y dx along a dimension: Σ (xᵢ₊₁ - xᵢ)(yᵢ + yᵢ₊₁)/2.
 
     >>> torch.trapezoid(torch.tensor([1., 2., 4.]))
@@ -80,7 +79,7 @@ def trapezoid(
         return counted(v.new_zeros([n for i, n in enumerate(v.shape) if i != d]), 1)
     _need_real("trapezoid", dx)
     _refuse_masks("trapezoid", y, x)
-    if x is None:  # all samples, but half of the first and the last
+    if x is NOT_GIVEN:  # all samples, but half of the first and the last
         return (v.sum(d) - (v.select(d, 0) + v.select(d, -1)) * 0.5) * spacing
     strips, _ = _strips("trapezoid", v, x, spacing, dim)
     return strips.sum(d) / 2.0  # the dimension of y, counted from the front
@@ -88,7 +87,7 @@ def trapezoid(
 
 @public("cumulative_trapezoid")
 def cumulative_trapezoid(
-    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
+    y: Tensor, x: Tensor = NOT_GIVEN, *, dx: float = NOT_GIVEN, dim: int = -1
 ) -> Tensor:
     """The running integral of y along a dimension.
 

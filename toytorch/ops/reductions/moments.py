@@ -31,7 +31,7 @@ def norm(
     if isinstance(p, str) and (p != "fro" or (isinstance(dim, (tuple, list)) and len(dim) > 2)):
         dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
         return matrix_norm(input, p, tuple(dims), keepdim, dtype=dtype, out=out)
-    order = 2 if p in ("fro", None) else builtins.float(p)
+    order = 2 if p in ("fro", None) else p if isinstance(p, complex) else builtins.float(p)
     return exponentials.vector_norm.function(input, order, dim, keepdim, dtype=dtype, out=out)
 
 

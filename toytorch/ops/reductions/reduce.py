@@ -235,6 +235,8 @@ def _prod(xp: ArrayModule, a: Array, dim: int | None, keepdim: bool, dtype: DTyp
 def _prod_gradient(g: Tensor, self: Tensor, dim: int | None, keepdim: bool, result: Tensor) -> Any:
     if self.ndim == 0:
         return g
+    if self._dtype is not g._dtype:  # dtype= was given
+        self = self.to(g._dtype)
     if dim is None:
         if self._batches is None and not bool((self == 0).any()):
             return g * result / self

@@ -218,8 +218,9 @@ def isin(
     for v in operands:
         if isinstance(v, Tensor) and (v.dtype.is_complex or v.dtype.kind == "b"):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {v.dtype.legacy}")
-        if isinstance(v, builtins.bool):
-            raise RuntimeError("Unsupported input type encountered for isin(): Bool")
+        if isinstance(v, (builtins.bool, complex)):
+            kind = "Bool" if isinstance(v, builtins.bool) else "ComplexDouble"
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
     found = _isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
     return create.put_out(found, out, same=True)
 
@@ -260,7 +261,8 @@ def _is_in(
 def in_type_beside(tensor: Tensor, number: Scalar) -> Array:
     """A number in the type of a tensor, or in the default one where that holds whole numbers only."""
     fraction = isinstance(number, float) and tensor.dtype.rank < 2
-    return np.asarray(number, (types.get_default_dtype() if fraction else tensor.dtype).numpy)
+    kind = (types.get_default_dtype() if fraction else tensor.dtype).numpy
+    return np.asarray(number).astype(kind)  # integers wrap
 
 
 _isin = watched(_is_in, "isin")
