@@ -113,9 +113,6 @@ class Tree:
         elif isinstance(value, Parameter):
             self._forget(name, "_parameters")
             self.register_parameter(name, value)
-        elif isinstance(value, Tree):
-            self._forget(name, "_modules")
-            self._modules[name] = registered("module", self, name, value)
         elif name in self._parameters:
             if value is not None:
                 raise TypeError(
@@ -123,6 +120,9 @@ class Tree:
                     "(torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, None)
+        elif isinstance(value, Tree):
+            self._forget(name, "_modules")
+            self._modules[name] = registered("module", self, name, value)
         elif name in self._modules:
             if value is not None:
                 raise TypeError(
