@@ -42,7 +42,8 @@ LOOPED = """\
 cell, x, h = nn.{cell}(3, 3), torch.randn(2, 3), None
 for _ in range(3):
     h = cell(x, h)
-grads = torch.autograd.grad((h[0] if isinstance(h, tuple) else h).pow(2).sum(), list(cell.parameters()), create_graph=True)
+h = h[0] if isinstance(h, tuple) else h
+grads = torch.autograd.grad(h.pow(2).sum(), list(cell.parameters()), create_graph=True)
 see([g.detach() for g in grads])
 see(torch.autograd.grad(sum(g.sum() for g in grads), list(cell.parameters())))"""
 GROUP = """\
@@ -90,6 +91,17 @@ SHORT = [
     "torch.utils.checkpoint.checkpoint_sequential(nn.Sequential(nn.ReLU()), 2, torch.ones(1), use_reentrant=False)",
     "see([nn.init.calculate_gain(k) for k in ('linear', 'sigmoid', 'conv2d', 'relu', 'tanh', 'selu')])",
     "see(nn.Linear(2, 2).load_state_dict({}, strict=False))",
+    *(
+        "model = nn.Sequential(nn.Sigmoid(), nn.ReplicationPad1d(1))\nx = -torch.ones(1, 2, 3)\n"
+        f"{way}\nf(x), f(x)\n{change}\nsee(f(x))"
+        for way in (
+            "f = torch.compile(model, backend='eager')",
+            "f = model\nf.compile(backend='eager')",
+        )
+        for change in ("del model[-1]", "model[0] = nn.Tanh()", "model.insert(0, nn.ReLU())")
+    ),
+    "nn.LazyLinear(2)(torch.ones(1, 2))\n@torch.compile(backend='eager')\ndef f(a):\n"
+    "    if a.sum() > 0:\n        a = -a\n    return a * a\nfor n in (2, 2, 3):\n    see(f(torch.ones(n)))",
     "WN(m := nn.Linear(2, 2))\nsaved(m)",
     "nn.LazyLinear(2).requires_grad_(False)",
     "nn.Module().get_extra_state()",
@@ -104,7 +116,8 @@ SHORT = [
     "w = torch.ones(2)\ntorch.autograd.backward([w.clone().requires_grad_().sum()], inputs=[w])",
     "w = torch.ones(2)\ntorch.autograd.backward([w.sum()], inputs=[w])",
     "a = torch.ones(2, requires_grad=True) * 1\na[0] = 0\nb = a * a\na[0] = 1\nb.sum().backward()",
-    "s = nn.utils.rnn.pack_sequence([torch.ones(3, 2), torch.ones(2, 2)])\nu = nn.utils.rnn.unpack_sequence(s)\nsee(u, [v._base is None for v in u])",
+    "s = nn.utils.rnn.pack_sequence([torch.ones(3, 2), torch.ones(2, 2)])\n"
+    "u = nn.utils.rnn.unpack_sequence(s)\nsee(u, [v._base is None for v in u])",
     *(f"torch.tensor(1.0)[{key}]" for key in (":1", "..., :1", ":1, :1", "0", "0, :", "..., 0")),
     *(
         f"nn.Conv{kind}d(2, 2, 2, bias={bias})(torch.ones({(1, 2) + (3,) * int(kind[-1])}, dtype=torch.complex128))"

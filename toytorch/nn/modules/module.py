@@ -231,7 +231,11 @@ class Module(Stateful):
         """Compiles this module's call in place; `toytorch.compile` makes another module."""
         compiler = getattr(sys.modules["toytorch"], "compile", None)
         if compiler is not None:
-            self._compiled = compiler(lambda *a, **k: call_with_hooks(self, a, k), *args, **kwargs)
+            self._compiled = compiler(self._call_impl, *args, **kwargs)
+
+    def _call_impl(self, *args: object, **kwargs: object) -> Any:
+        """The call with all hooks, compiled or not."""
+        return call_with_hooks(self, args, kwargs)
 
     def register_forward_hook(
         self,
