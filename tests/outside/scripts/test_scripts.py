@@ -8,6 +8,8 @@ compared, has its reason here or beside `search.ENDS` and `search.COMPOSED`:
 - the order in which gradients reach the parameters of one layer, which follows from that;
 - modules where classes stand (`torch.optim.adamw`): they are right under the alias only;
 - which attribute a library misses first in what is no tensor; tensors of the meta device among others;
+- refusals that PyTorch has for its own makers' sake: `func.grad` of a Function without `setup_context`;
+- how many numbers `jit.trace` draws while it checks what it wrote down;
 - scripts whose numbers PyTorch itself changes where parameters change in the tenth digit: signs of
   gradients that are zero but for rounding.
 """
@@ -106,6 +108,10 @@ SHORT = [
     "nn.LazyLinear(2).requires_grad_(False)",
     "nn.Module().get_extra_state()",
     *(
+        f"nn.Sequential({wrong})"
+        for wrong in ("nn.ReLU", "3", "lambda x: x", "torch.ones(1)")
+    ),
+    *(
         f"optim.{o}([torch.ones(1, requires_grad=True)], fused=True, {other}=True)"
         for o in ("Adam", "AdamW", "SGD", "Adagrad")
         for other in ("foreach", "differentiable")
@@ -151,6 +157,7 @@ SHORT = [
         for how in ("mean", "sum", "none")
     ),
     "see(F.huber_loss(torch.ones(2), torch.zeros(2), weight=torch.tensor([1.0, 4.0])))",
+    "F.mse_loss(torch.ones(2, 3), torch.ones(2, 2), weight=torch.ones(2, 2))",
     "nn.MultiMarginLoss()(torch.ones(2, 3), torch.zeros(1, 2).long())",
     "nn.LocalResponseNorm(2)(torch.ones(3))",
     "q = torch.ones(3, 2, 4)\nnn.MultiheadAttention(4, 2)(q, q, q, key_padding_mask=torch.zeros(3, 2).bool())",

@@ -77,8 +77,9 @@ def mse_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """(input - target)², its mean or its sum."""
-    _check_weight(weight, input)
+    given = input
     input, target = _paired(input, target)
+    _check_weight(weight, given)
     reduction = legacy_reduction(reduction, size_average, reduce)
     if weight is not None:
         return _weighted(mse.function(input, target, "none"), weight, reduction)
@@ -95,8 +96,9 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """|input - target|, its mean or its sum."""
-    _check_weight(weight, input)
+    given = input
     input, target = _paired(input, target)
+    _check_weight(weight, given)
     return _weighted(
         (input - target).abs(), weight, legacy_reduction(reduction, size_average, reduce)
     )
@@ -130,8 +132,9 @@ def huber_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """d²/2 where d = |input - target| is below δ, δ(d - δ/2) above; Huber 1964."""
-    _check_weight(weight, input)
+    given = input
     input, target = _paired(input, target)
+    _check_weight(weight, given)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
