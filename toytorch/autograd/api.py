@@ -164,13 +164,11 @@ def backward(
     """
     if inputs is not None:
         inputs = _tensors(_places(inputs, "backward"))
-        for tensor in inputs:
-            if not tensor._requires_grad:
-                raise RuntimeError("One of the differentiated Tensors does not require grad")
-            tensor.retain_grad()  # of a non-leaf, in later passes, too
     if state.fast_path is state.SLOW:
         state.beside("backward() puts gradients into leaves")
     roots = make_roots(_tuple(tensors), grad_tensors)
+    for tensor in inputs or ():
+        tensor.retain_grad()  # of a non-leaf, in later passes, too; refuses what requires none
     if create_graph:
         from toytorch.facts import warned  # seldom needed
 

@@ -396,7 +396,7 @@ def check_version(
     if maker is None:
         origin = ""
     else:
-        origin = f", which is output {index} of {re.sub('Backward0?', '', type(maker).__name__)},"
+        origin = f", which is output {index} of {re.sub('Backward0?', '', maker.name())},"
     shape = list(value.shape)
     if transposed:
         shape = shape[::-1]

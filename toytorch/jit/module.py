@@ -334,6 +334,15 @@ def special(module: ScriptModule, name: str) -> Any:
     return found.__get__(module, type(module))
 
 
+def _shown(module: Module, name: str) -> str:
+    """A traced module in words: of each of its parts the class that it was written as."""
+    lines = [f"original_name={name}"]
+    for place, part in module._modules.items():
+        if part is not None:
+            lines.append(f"({place}): " + _shown(part, type(part).__name__).replace("\n", "\n  "))
+    return f"{name}({lines[0]})" if len(lines) == 1 else f"{name}(\n  " + "\n  ".join(lines) + "\n)"
+
+
 class TracedModule(ScriptModule):
     """What `trace` makes of a module."""
 
@@ -342,6 +351,9 @@ class TracedModule(ScriptModule):
     ) -> None:
         super().__init__(original, methods)
         self.__dict__["_modules"] = {k: m for k, m in self._modules.items() if m is not None}
+
+    def __repr__(self) -> str:
+        return _shown(self, self.original_name)
 
     def __getattr__(self, name: str) -> Any:
         original = self.__dict__.get("_original")

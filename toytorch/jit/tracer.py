@@ -19,6 +19,7 @@ from toytorch.autograd.modes import no_grad
 from toytorch.backends.sparse import TABLES
 from toytorch.core import dispatch, write
 from toytorch.core.op import Op
+from toytorch.core.subclasses import disabled_torch_function_impl
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state, warned
 from toytorch.facts.composed import called
@@ -721,6 +722,8 @@ class Traced(Tensor):
     for its contents warns."""
 
     __slots__ = ()
+    # Results are plain ones also in programs that have subclasses of their own.
+    __torch_function__: Any = disabled_torch_function_impl
 
     @property
     def shape(self) -> Any:

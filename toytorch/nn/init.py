@@ -38,7 +38,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         *(f"conv{n}d" for n in (1, 2, 3)),
         *(f"conv_transpose{n}d" for n in (1, 2, 3)),
     ):
-        return 1.0
+        return 1
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 

@@ -119,8 +119,9 @@ class Uninitialized(Tensor):
     def __torch_function__(cls, func: Fn, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func.__name__ in ALLOWED or func.__name__ in ("__get__", "__set__"):
             return disabled_torch_function_impl(func, types, args, kwargs)
+        shown = f"<method '{func.__name__}' of 'torch._C.TensorBase' objects>"
         raise ValueError(
-            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are "
+            f"Attempted to use an uninitialized parameter in {shown}. This error happens when you are "
             "using a `LazyModule` or explicitly manipulating `torch.nn.parameter."
             f"{cls.__name__}` objects. When using LazyModules Call `forward` with a dummy batch to "
             "initialize the parameters before calling torch functions"

@@ -87,13 +87,15 @@ class Adagrad(Optimizer):
         )
         hyper = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize "
         super().__init__(params, named(locals(), hyper + "differentiable fused"))
-        start = initial_accumulator_value
         for group in self.param_groups:
             for p in group["params"]:
-                self.state[p].update(
-                    step=tensor(0.0),
-                    sum=full_like(p.detach(), complex(start, start) if p.is_complex() else start),
-                )
+                self._begin(p, self.state[p])
+
+    def _begin(self, param: Tensor, state: State) -> None:
+        """The state of a parameter before its first step."""
+        start = self.defaults["initial_accumulator_value"]
+        start = complex(start, start) if param.is_complex() else start
+        state.update(step=tensor(0.0), sum=full_like(param.detach(), start))
 
     def share_memory(self) -> None:
         """Puts the state into memory that other processes can see."""
@@ -101,6 +103,8 @@ class Adagrad(Optimizer):
             state["sum"].share_memory_()
 
     def update(self, param: Tensor, grad: Tensor, state: State, group: Group) -> None:
+        if not state:
+            self._begin(param, state)
         lr = number(group["lr"], group) / (1 + (count(state) - 1) * group["lr_decay"])
         if grad.is_sparse:
             if group["weight_decay"]:

@@ -87,6 +87,8 @@ class Muon(Optimizer):
             raise RuntimeError("Muon does not support complex parameters")
         if not state:
             state["momentum_buffer"] = zeros_like(grad)
+        if grad.ndim != 2:
+            raise ValueError("Param gradient must be a 2D matrix")
         p, g, mean = param._array, grad._array, state["momentum_buffer"]._array
         lr, momentum = float(group["lr"]), group["momentum"]
         mean += (g - mean) * (1 - momentum)

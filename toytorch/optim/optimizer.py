@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -81,6 +82,13 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+        for other in ("differentiable", "foreach") if defaults.get("fused") else ():
+            if defaults.get(other):
+                raise RuntimeError(
+                    "`fused` does not support `differentiable`"
+                    if other == "differentiable"
+                    else "`fused` and `foreach` cannot be `True` together."
+                )
 
     def _without_hooks(self) -> None:
         self._opt_called = False
@@ -130,9 +138,10 @@ class Optimizer:
             params = [p for _, p in params]
         for p in params:
             if not isinstance(p, Tensor):
+                from toytorch.nn.modules.registration import full_name  # nn may not be loaded
+
                 raise TypeError(
-                    "optimizer can only optimize Tensors, but one of the params is "
-                    + type(p).__name__
+                    "optimizer can only optimize Tensors, but one of the params is " + full_name(p)
                 )
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
@@ -231,7 +240,11 @@ class Optimizer:
                             f"{type(self).__name__} does not support sparse gradients{self.sparse}"
                         )
                     refuse_overlap(p)
-                    self.update(p, p._grad, self.state[p], on_tensors(group, p))
+                    known = self.state.get(p)
+                    values: State = {} if known is None else known
+                    self.update(p, p._grad, values, on_tensors(group, p))
+                    if known is None and values:  # a rule without state leaves none behind
+                        self.state[p] = values
 
     @staticmethod
     def profile_hook_step(func: Fn) -> Any:
@@ -306,10 +319,10 @@ class Optimizer:
         for hook in list(self._optimizer_state_dict_pre_hooks.values()):
             hook(self)
         numbers: dict[int, int] = {}
-        groups = []
+        groups, first = [], 0
         for group in self.param_groups:
-            for p in group["params"]:
-                numbers.setdefault(id(p), len(numbers))
+            numbers.update({id(p): i for i, p in enumerate(group["params"], first)})
+            first += len(group["params"])
             groups.append(
                 {
                     **{k: v for k, v in group.items() if k != "params"},
@@ -353,14 +366,19 @@ class Optimizer:
             else:
                 state[number] = values  # a program's own notes
         self.state = state
-        for theirs, mine in zip(saved, self.param_groups):
-            mine.update(
-                {
-                    k: v
-                    for k, v in theirs.items()
-                    if k != "params" and (k != "param_names" or "param_names" in mine)
-                }
-            )
+        groups = []
+        for theirs, mine in zip(copy.deepcopy(saved), self.param_groups):
+            theirs["params"] = mine["params"]
+            if "param_names" in mine:
+                theirs.setdefault("param_names", mine["param_names"])
+            for name, value in self.defaults.items():
+                if value is None or isinstance(
+                    value, bool
+                ):  # switches that older files do not have
+                    theirs.setdefault(name, value and False)
+            groups.append(theirs)
+        self.param_groups = groups
+        self.defaults.setdefault("differentiable", False)
         for hook in list(self._optimizer_load_state_dict_post_hooks.values()):
             hook(self)
 

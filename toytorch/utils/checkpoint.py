@@ -271,8 +271,8 @@ def checkpoint_sequential(
 
         return forward
 
-    for k in range(segments - 1):
-        part = runner(k * size, (k + 1) * size)
+    for start in range(0, size * (segments - 1), size):
+        part = runner(start, start + size)
         again = True if use_reentrant is None else use_reentrant
         input = checkpoint(part, input, use_reentrant=again, **kwargs)
     return runner((segments - 1) * size, len(parts))(input)

@@ -51,7 +51,8 @@ class Compiled:
         named = [str(p) for p in self.params if p.keyword_only]
         if named:
             given += ["*", *named]
-        return f"{self.name}({', '.join(given)}) -> {spelled(self.returns)}"
+        returns = f"({self.returns})" if isinstance(self.returns, types.Tuple) else self.returns
+        return f"{self.name}({', '.join(given)}) -> {returns}"
 
 
 @dataclass

@@ -215,10 +215,11 @@ def _merged(
     """Both masks as one that can be added to scores (B·heads, L, S)."""
     if padding is None:
         return attn_mask
-    if tuple(padding.shape) != (batch, source):
-        raise AssertionError(
-            f"expecting key_padding_mask shape of {(batch, source)}, but got {tuple(padding.shape)}"
-        )
+    for d, size in enumerate((batch, source)):
+        if padding.shape[d] != size:
+            raise AssertionError(
+                f"Expected key_padded_mask.shape[{d}] to be {size}, but got {padding.shape[d]}"
+            )
     wide = padding.reshape([batch, 1, 1, source]).expand([-1, heads, -1, -1])
     wide = wide.reshape([batch * heads, 1, source])
     return wide if attn_mask is None else attn_mask + wide

@@ -50,12 +50,15 @@ def _paired(input: Tensor, target: Tensor) -> tuple[Tensor, ...]:
     return broadcast_tensors(input, target)
 
 
+def _check_weight(weight: Tensor | None, input: Tensor) -> None:
+    if weight is not None and tuple(weight.shape) != tuple(input.shape):
+        raise ValueError("Weights and input must have the same size.")
+
+
 def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     """A weighted loss per element, reduced; the mean is by the sum of weights."""
     if weight is None:
         return reduced(loss, reduction)
-    if tuple(weight.shape) != tuple(loss.shape):
-        raise ValueError("Weights and input must have the same size.")
     weighted = loss * weight
     if reduction == "mean":
         return weighted.sum() / weight.sum()
@@ -74,7 +77,9 @@ def mse_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """(input - target)², its mean or its sum."""
+    given = input
     input, target = _paired(input, target)
+    _check_weight(weight, given)
     reduction = legacy_reduction(reduction, size_average, reduce)
     if weight is not None:
         return _weighted(mse.function(input, target, "none"), weight, reduction)
@@ -91,7 +96,9 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """|input - target|, its mean or its sum."""
+    given = input
     input, target = _paired(input, target)
+    _check_weight(weight, given)
     return _weighted(
         (input - target).abs(), weight, legacy_reduction(reduction, size_average, reduce)
     )
@@ -125,11 +132,13 @@ def huber_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """d²/2 where d = |input - target| is below δ, δ(d - δ/2) above; Huber 1964."""
+    given = input
     input, target = _paired(input, target)
+    _check_weight(weight, given)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
-        return _weighted(pairs.huber.function(input, target, delta, "none"), weight, reduction)
+        return reduced(pairs.huber.function(input, target, delta, "none") * weight, reduction)
     return pairs.huber.function(input, target, delta, reduction)
 
 
@@ -490,8 +499,9 @@ def multi_margin_loss(
     rows = input if input.ndim == 2 else input.reshape([1, -1])
     if target.ndim > 1 or target.numel() != rows.shape[0]:
         raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the batch size. "
-            f"Expected target size [{rows.shape[0]}], but got {sizes_text(target.shape)}"
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples (batch size). Expected target size [{rows.shape[0]}], but got "
+            f"{sizes_text(target.shape)}. Input has shape {sizes_text(input.shape)}."
         )
     if weight is not None and weight.numel() != rows.shape[1]:
         raise RuntimeError(

@@ -139,7 +139,7 @@ def local_response_norm(
     """x/(k + α·mean of x² over neighbouring channels)^β; Krizhevsky et al. 2012."""
     if input.ndim < 3:
         raise ValueError(
-            f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)"
+            f"Expected 3D or higher dimensionality {' ' * 24} input (got {input.ndim} dimensions)"
         )
     if not input.numel():
         return input

@@ -73,7 +73,7 @@ def _check_line(
     if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
         raise RuntimeError(
             "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim "
-            f"batch size for input, but got: {sizes_text(input.shape)}"
+            f"batch size for input, but got:{sizes_text(input.shape)}"
         )
     for what, value in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
         if value <= 0:
@@ -226,9 +226,7 @@ def avg_pool1d(
     kernel, padding = _one(name, "kernel_size", kernel_size), _one(name, "padding", padding)
     stride = kernel if stride is None or stride == () else _one(name, "stride", stride)
     if input.ndim not in (2, 3):
-        raise RuntimeError(
-            f"Expected 2D or 3D (batch mode) tensor, but got: {sizes_text(input.shape)}"
-        )
+        raise resize.wrong_dims(name, input)
     made = pools.AVERAGE[2].function(
         input.unsqueeze(-2), (1, kernel), (1, stride), (0, padding), ceil_mode, count_include_pad
     )
@@ -296,10 +294,6 @@ def _power_mean(n: int, pool: Fn) -> Any:
         stride: Ints | None = None,
         ceil_mode: bool = False,
     ) -> Tensor:
-        if input.ndim not in (n + 1, n + 2):
-            raise RuntimeError(
-                f"{name}: Expected {n + 1}D or {n + 2}D input, got {sizes_text(input.shape)}"
-            )
         size = math.prod(pools.full(name, "kernel_size", kernel_size, n))
         if math.isinf(norm_type):
             sign = math.copysign(1, norm_type)
@@ -361,7 +355,8 @@ def _fractional(
     images = input.unsqueeze(0) if single else input
     if images.ndim != n + 2:
         raise RuntimeError(
-            f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got {sizes_text(input.shape)}"
+            f"{name if n == 2 else name + '_out'}(): Expected {n + 1}D or {n + 2}D tensor, but got: "
+            f"{sizes_text(input.shape)}"
         )
     if 0 in images.shape[1:]:
         empty = images.shape[1:].index(0) + (not single)

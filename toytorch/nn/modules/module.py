@@ -34,8 +34,8 @@ from toytorch.nn.modules.hooks import (
     register_module_parameter_registration_hook,
 )
 from toytorch.nn.modules.registration import REGISTRATION, Tree
-from toytorch.nn.modules.state import IncompatibleKeys as _IncompatibleKeys  # noqa: F401 - libraries ask for it here
 from toytorch.nn.modules.state import Stateful
+from toytorch.nn.modules.state import _IncompatibleKeys as _IncompatibleKeys
 from toytorch.nn.parameter import Parameter, is_lazy
 
 T = TypeVar("T", bound="Module")
@@ -231,7 +231,11 @@ class Module(Stateful):
         """Compiles this module's call in place; `toytorch.compile` makes another module."""
         compiler = getattr(sys.modules["toytorch"], "compile", None)
         if compiler is not None:
-            self._compiled = compiler(lambda *a, **k: call_with_hooks(self, a, k), *args, **kwargs)
+            self._compiled = compiler(self._call_impl, *args, **kwargs)
+
+    def _call_impl(self, *args: object, **kwargs: object) -> Any:
+        """The call with all hooks, compiled or not."""
+        return call_with_hooks(self, args, kwargs)
 
     def register_forward_hook(
         self,
@@ -328,7 +332,13 @@ class Module(Stateful):
             chosen = dict(options)
             if target is not None and t.dtype.rank >= 2:
                 chosen["dtype"] = target
-            moved = t.to(**chosen) if chosen else t
+            try:
+                moved = t.to(**chosen) if chosen else t
+            except NotImplementedError as e:
+                raise NotImplementedError(
+                    f"{e} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when "
+                    "moving module from meta to a different device."
+                ) from None
             if form is not None and t.ndim in (4, 5):
                 return moved.to(memory_format=form)
             return moved

@@ -36,11 +36,12 @@ def has(owner: object, name: object) -> bool:
 
 
 def full_name(value: Any) -> str:
-    """A value's class in PyTorch's error messages."""
-    cls = type(value)
+    """A value's class, or a class or function itself, in PyTorch's error messages."""
+    cls = value if hasattr(value, "__qualname__") else type(value)
     if isinstance(value, Tensor):
         return str(value.type())
-    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+    name = cls.__qualname__
+    return name if cls.__module__ == "builtins" else f"{cls.__module__}.{name}"
 
 
 # Methods that all modules share and that something else may stand in for (see `using`): by name,
@@ -113,9 +114,6 @@ class Tree:
         elif isinstance(value, Parameter):
             self._forget(name, "_parameters")
             self.register_parameter(name, value)
-        elif isinstance(value, Tree):
-            self._forget(name, "_modules")
-            self._modules[name] = registered("module", self, name, value)
         elif name in self._parameters:
             if value is not None:
                 raise TypeError(
@@ -123,6 +121,9 @@ class Tree:
                     "(torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, None)
+        elif isinstance(value, Tree):
+            self._forget(name, "_modules")
+            self._modules[name] = registered("module", self, name, value)
         elif name in self._modules:
             if value is not None:
                 raise TypeError(

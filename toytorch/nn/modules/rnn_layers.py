@@ -20,6 +20,7 @@ from toytorch.facts.hints import Array
 from toytorch.facts.node import Same, node_of
 from toytorch.nn.modules import rnn_arrays as arrays
 from toytorch.nn.modules import rnn_steps as composed
+from toytorch.ops.shaping.view import alias
 
 Spans = list[tuple[int, int]]
 
@@ -36,6 +37,8 @@ def _again(
     function: Any, inputs: list[Tensor | None], options: tuple[Any, ...], grads: tuple[Tensor, ...]
 ) -> list[Any]:
     """The gradients of the inputs by way of the composed function: differentiable themselves."""
+    # Each input by itself: a state that came of the same weights would bring their gradient along.
+    inputs = [alias.function(t) if isinstance(t, Tensor) and t.requires_grad else t for t in inputs]
     wanted = [t for t in inputs if isinstance(t, Tensor) and t.requires_grad]
     outputs = function(*inputs, *options)
     found = iter(gradients(outputs, wanted, grads, create_graph=True, allow_unused=True))

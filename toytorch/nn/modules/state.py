@@ -17,7 +17,7 @@ from toytorch.nn.parameter import Parameter, is_lazy
 EXTRA = "_extra_state"
 
 
-class IncompatibleKeys(NamedTuple):
+class _IncompatibleKeys(NamedTuple):
     """What `load_state_dict` could not match."""
 
     missing_keys: list[str]
@@ -54,7 +54,9 @@ class Stateful(Tree):
     def get_extra_state(self) -> Any:
         """What a subclass saves beside its tensors."""
         raise RuntimeError(
-            "Reached a code path in Module.get_extra_state() that should never be called."
+            "Reached a code path in Module.get_extra_state() that should never be called. Please "
+            "file an issue at https://github.com/pytorch/pytorch/issues/new?"
+            "template=bug-report.yml to report this bug."
         )
 
     def set_extra_state(self, state: Any) -> None:
@@ -138,7 +140,7 @@ class Stateful(Tree):
     @replaceable
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> IncompatibleKeys:
+    ) -> _IncompatibleKeys:
         """Copies values by name; with strict, every name must match.
 
         assign: the tensors themselves become the parameters, with their types.
@@ -170,7 +172,7 @@ class Stateful(Tree):
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
                 + "\n\t".join(errors)
             )
-        return IncompatibleKeys(missing, unexpected)
+        return _IncompatibleKeys(missing, unexpected)
 
     def _load_part(
         self,
@@ -192,7 +194,7 @@ class Stateful(Tree):
                 inner = f"{prefix}{name}."
                 its = OrderedDict((k, v) for k, v in part.items() if k.startswith(inner))
                 child._load_part(its, inner, about, assign, missing, unexpected, errors)
-        found = IncompatibleKeys(missing, unexpected)
+        found = _IncompatibleKeys(missing, unexpected)
         for hook in list(self._load_state_dict_post_hooks.values()):
             if hook(self, found) is not None:
                 raise AssertionError(

@@ -177,7 +177,9 @@ def _deepcopy(self: Tensor, memo: dict[Any, Any]) -> Any:
 
 def _no_pickle(self: Tensor) -> Any:
     raise RuntimeError(
-        "Serialization of parametrized modules is only supported through state_dict()."
+        "Serialization of parametrized modules is only supported through state_dict(). See:\n"
+        "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
+        "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
     )
 
 

@@ -14,6 +14,7 @@ from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Device
 from toytorch.facts.parts import of_part
 from toytorch.ops.creation.from_data import as_tensor
+from toytorch.ops.creation.ranges import arange
 
 
 class PackedSequence_(NamedTuple):
@@ -236,7 +237,8 @@ def unpad_sequence(
 ) -> list[Tensor]:
     """The sequences of a padded batch, each of its own length."""
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [x[i, :n] for i, n in enumerate(lengths.tolist())]
+    places = arange(x.shape[1], device=lengths.device)
+    return [part[places < n] for part, n in zip(x, lengths)]
 
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:

@@ -149,12 +149,12 @@ def apply_views(x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
     )
     ndim = x._array.ndim
     if used > ndim:
-        if ndim == 0 and any(isinstance(p, int) for p in parts):
+        if ndim == 0 and len(parts) == 1 and isinstance(parts[0], int):
             raise IndexError(
                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                 "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
             )
-        if ndim == 0 and any(isinstance(p, slice) for p in parts):
+        if ndim == 0 and len(parts) == 1 and isinstance(parts[0], slice):
             bool(x._grad_edge)  # a view that is not to be used any more is refused as such
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")

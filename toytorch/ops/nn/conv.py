@@ -33,6 +33,7 @@ from toytorch.ops.nn.conv_arrays import (
 from toytorch.ops.nn.linear_maps import tied
 from toytorch.ops.nn.pad import constant_pad_nd
 from toytorch.ops.nn.windows import sizes_text
+from toytorch.ops.shaping.view import tensor_kind
 
 
 def _convolution(
@@ -235,6 +236,10 @@ def same_types(x: Any, w: Any, bias: Any, transposed: bool) -> None:
     if bias is not None and bias.dtype != x.dtype and not transposed:
         mine, theirs = (IN_C[kind.name] for kind in kinds(x, bias))
         raise RuntimeError(f"Input type ({mine}) and bias type ({theirs}) should be the same")
+    if w.dtype != x.dtype and x.dtype.kind == "c":
+        raise RuntimeError(
+            f"Input type ({tensor_kind(x)}) and weight type ({tensor_kind(w)}) should be the same"
+        )
     same_scalar_type(x, w)
     if bias is not None:
         same_scalar_type(x, bias)
@@ -297,10 +302,16 @@ def _check(
         )
     if transposed:
         if any(e < 0 or (e >= s and e >= d) for e, s, d in zip(extra, stride, dilation)):
+            if len(extra) == 1:  # a line is an image of one row
+                extra, stride, dilation = (0, *extra), (1, *stride), (1, *dilation)
+            given = {"output_padding": extra, "stride": stride, "dilation": dilation}
             raise RuntimeError(
-                "output padding must be smaller than either stride or dilation, but "
-                f"got output_padding: {sizes_text(extra)}, stride: "
-                f"{sizes_text(stride)}, dilation: {sizes_text(dilation)}"
+                "output padding must be smaller than either stride or dilation, but got "
+                + " ".join(
+                    f"{what}_{axis}: {value}"
+                    for what, values in given.items()
+                    for axis, value in zip(("depth", "height", "width")[-len(extra) :], values)
+                )
             )
         return
     seen = [s + 2 * p for s, p in zip(x[2:], padding)]

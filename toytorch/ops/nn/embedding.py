@@ -19,6 +19,7 @@ from toytorch.facts.node import Node, lost_class
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import in_own_type, internal, public, watched
 from toytorch.ops.indexing.by_index import type_name
+from toytorch.ops.shaping.view import tensor_kind
 from toytorch.ops.sparse.create import sparse_coo_tensor
 
 
@@ -159,7 +160,7 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     if indices.dtype not in (types.int64, types.int32):
         raise RuntimeError(
             "Expected tensor for argument #2 'indices' to have one of the following scalar types: "
-            f"Long, Int; but got torch.{indices.dtype.legacy}Tensor instead (while checking "
+            f"Long, Int; but got {tensor_kind(indices._array)} instead (while checking "
             "arguments for embedding_renorm_)"
         )
     writing.check(input, False)

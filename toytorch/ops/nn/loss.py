@@ -252,7 +252,14 @@ def nll(
         input, target = input.unsqueeze(0), target.reshape(1) if whole else target.reshape(-1)[:1]
         shape, wanted = input._array.shape, target._array.shape
     expected = (shape[0], *shape[2:])
-    if wanted != expected:
+    if ndim == 4 and len(wanted) != 3:
+        raise RuntimeError(
+            "only batches of spatial targets supported (3D tensors) but got targets of dimension: "
+            f"{len(wanted)}"
+        )
+    if wanted != expected and ndim == 4 and target._dtype in TARGETS:
+        raise RuntimeError(f"size mismatch (got input: {list(shape)} , target: {list(wanted)}")
+    if wanted != expected and ndim != 4:
         raise RuntimeError(f"Expected target size {list(expected)}, got {list(target.shape)}")
     if target._dtype not in TARGETS:
         raise RuntimeError(

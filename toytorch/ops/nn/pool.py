@@ -96,10 +96,13 @@ def out_sizes(name: str, shape: Sizes, n: int, how: tuple[Sizes, ...], ceil_mode
             )
     sizes = shape[-n:]
     batched = len(shape) == n + 2
+    images = n == 2 and name.startswith("avg")  # whose errors have words of their own
+    if len(shape) not in (n + 1, n + 2) and not images:
+        raise RuntimeError(f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
     if len(shape) not in (n + 1, n + 2) or 0 in (shape[1:] if batched else shape):
         raise RuntimeError(
-            f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch "
-            f"size for input, but got: {sizes_text(shape)}"
+            f"{'' if images else f'{name}: '}Expected {n + 1}D or {n + 2}D (batch mode) "
+            f"tensor with optional 0 dim batch size for input, but got:{sizes_text(shape)}"
         )
     out = tuple(
         pooled_size(*each, ceil_mode) for each in zip(sizes, kernel, stride, padding, dilation)
@@ -403,7 +406,7 @@ def _fractional_max(n: int) -> Op:
             if o < 0:
                 shown = [*a.shape[:-n], *out]
                 raise RuntimeError(f"Trying to create tensor with negative dimension {o}: {shown}")
-            if o + k - 1 > size:
+            if o + k - 1 > size - (n == 3):
                 raise RuntimeError(
                     f"{'fractional_max_pool2d' if n == 2 else 'fractional_max_pool3d_out'}(): pool "
                     f"{what} {k} too large relative to input {what} {size}"

@@ -201,6 +201,14 @@ def _adaptive_average(n: int) -> Op:
 ADAPTIVE = {n: _adaptive_average(n) for n in (2, 3)}
 
 
+def wrong_dims(name: str, input: Tensor) -> RuntimeError:
+    """What pools of lines say of other than (C, L) and (B, C, L)."""
+    return RuntimeError(
+        f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' "
+        f"(while checking arguments for {name.rstrip('()')})"
+    )
+
+
 def adaptive_sizes(
     name: str,
     input: Tensor,
@@ -219,8 +227,13 @@ def adaptive_sizes(
     if sizes == (1,) * n and n > 1 and of_nothing:
         return (1,) * n  # a mean, which asks for no channels
     if len(shape) not in (n + 1, n + 2):
-        raise RuntimeError(
-            f"{name}: Expected {n + 1}D or {n + 2}D tensor, but got {sizes_text(shape)}"
+        raise (
+            wrong_dims(name, input)
+            if n == 1
+            else RuntimeError(
+                f"{name.rstrip('()')}(): Expected {n + 1}D or {n + 2}D tensor, but got"
+                f"{'' if of_nothing else ':'} {sizes_text(shape)}"
+            )
         )
     spatial = len(shape) == n + 1 or (of_nothing and n < 3)
     for d in range(-n, 0) if spatial else range(1 - len(shape), 0):

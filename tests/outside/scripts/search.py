@@ -1,0 +1,172 @@
+"""Compares what a script shows on both sides, and shortens a script whose sides differ."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tests.oracle import torch, tt
+from tests.outside.compare import NODES, same_node
+from tests.outside.scripts.running import Seen, TooLong, run
+from tests.outside.scripts.script import Script, script
+
+CLOSE = {"bfloat16": 5e-2, "float16": 1e-2, "float64": 1e-6, "complex128": 1e-6}
+ENDS = (  # after which the two sides are not compared any more
+    ("derivative for ", "is not implemented", ""),  # derivatives of derivatives that PyTorch lacks
+    ("", "", "DamagedPickle"),  # hooks in files are code, which toytorch does not run
+)
+COMPOSED = {  # one record in PyTorch, several here, or the other way round (as in `tests.outside.compare`)
+    ("WeightNormInterfaceBackward0", "MulBackward0"), ("CopySlices", "ViewBackward0"),
+    ("NativeBatchNormBackward0", "ToCopyBackward0"), ("AddBackward0", "ConvolutionBackward0"),
+    ("TBackward0", "MmBackward0"),
+}  # fmt: skip
+# `gradgradcheck` says that PyTorch's second derivative of weight_norm is wrong.
+WRONG_IN_PYTORCH = re.compile(
+    r"(WN\(|weight_norm\()[^$]*create_graph|create_graph[^$]*(WN\(|weight_norm\()"
+)  # gradgradcheck
+DOUBLE = "torch.set_default_dtype(torch.float64)"
+
+
+class Difference(NamedTuple):
+    kind: str  # "raised", "words" or "numbers"
+    part: int
+    expected: str
+    got: str
+
+
+def difference(parts: tuple[str, ...]) -> Difference | None:
+    """The first difference that rounding does not explain."""
+    if WRONG_IN_PYTORCH.search("\n".join(parts)):
+        return None
+    found = compared(parts)
+    if (
+        found is None
+        or found.kind != "numbers"
+        or any(".float" in p or "float32" in p for p in parts)
+    ):
+        return found
+    # What rounding began is gone where numbers are exact to twice as many digits.
+    found = compared((DOUBLE, *parts))
+    if found is None or (found.kind == "numbers" and moves(parts)):
+        return None
+    return found._replace(part=max(found.part - 1, 0))
+
+
+def compared(parts: tuple[str, ...]) -> Difference | None:
+    try:
+        want = run(torch, parts)
+    except TooLong:
+        return None
+    try:
+        got = run(tt, parts)
+    except TooLong:
+        return Difference("words", 0, "an end", "none in time")
+    for a, b in zip(want, got):
+        if any(
+            p in a.text and q in a.text and r in b.text and (p or a.text != b.text)
+            for p, q, r in ENDS
+        ):
+            return None
+        found = differs(a, b)
+        if found is not None:
+            return found
+    if len(want) != len(got):
+        more = (want if len(want) > len(got) else got)[min(len(want), len(got))]
+        return Difference(
+            "words", more.part, f"{len(want)} things shown", f"{len(got)}: {more.text}"
+        )
+    return None
+
+
+def moves(parts: tuple[str, ...]) -> bool:
+    """Whether PyTorch's own numbers change where the input does in its last digits: a sign of noise, a tie."""
+    more = "\nwith torch.no_grad():\n    for _p in model.parameters(): _p.mul_(1 + 1e-9)"
+    shaken = [p + more if p.startswith("model = nn.Seq") and "Lazy" not in p else p for p in parts]
+    with_noise = run(torch, (DOUBLE, *shaken))
+    return any(differs(a, b) for a, b in zip(run(torch, (DOUBLE, *parts)), with_noise))
+
+
+def differs(a: Seen, b: Seen) -> Difference | None:
+    """How what the sides show at one place differs."""
+    nodes = (
+        same_node(a.node, b.node) or (a.node, b.node) in COMPOSED or (a.node and b.node in NODES)
+    )
+    if a.text != b.text or a.part != b.part or not nodes:
+        raised = a.text.startswith("raised"), b.text.startswith("raised")
+        kind = "messages" if all(raised) else "raised" if any(raised) else "words"
+        return Difference(kind, min(a.part, b.part), tale(a), tale(b))
+    if a.values is None or b.values is None or same(a.values, b.values, a.dtype):
+        return None
+    return Difference("numbers", a.part, tale(a), tale(b))
+
+
+def tale(seen: Seen) -> str:
+    """What was seen, in a line or two."""
+    values = "" if seen.values is None else np.array2string(seen.values.ravel()[:8], precision=6)
+    return f"{seen.text} {seen.node or ''} {values}"
+
+
+def same(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], dtype: str) -> bool:
+    """Whether numbers agree up to the rounding of a few steps."""
+    if a.shape != b.shape:
+        return False
+    if a.dtype.kind not in "fc":
+        return bool((a == b).all())
+    finite = np.abs(a[np.isfinite(a)])
+    close = CLOSE.get(dtype, 2e-4)
+    with np.errstate(all="ignore"):
+        return bool(
+            np.allclose(
+                b, a, close, close * min(1.0, finite.max(initial=0.0)) + 1e-7, equal_nan=True
+            )
+        )
+
+
+def look(seed: int) -> tuple[Script, Difference] | None:
+    """The script of a seed and the first difference, if there is one."""
+    drawn = script(seed)
+    found = difference(drawn.parts)
+    return None if found is None else (drawn, found)
+
+
+def shorter(drawn: Script, found: Difference) -> tuple[Script, Difference]:
+    """A script with fewer parts, and fewer lines in them, that shows a difference of the kind."""
+    parts = (
+        drawn.parts[: found.part + 1] if difference(drawn.parts[: found.part + 1]) else drawn.parts
+    )
+    parts, found = without(parts, found)
+    for i in reversed(range(len(parts))):
+        before, after = parts[:i], parts[i + 1 :]
+
+        def whole(
+            lines: tuple[str, ...], before: Any = before, after: Any = after
+        ) -> tuple[str, ...]:
+            return (*before, "\n".join(lines), *after)
+
+        lines, found = without(tuple(parts[i].split("\n")), found, whole)
+        parts = whole(lines)
+    return Script(drawn.seed, parts), found
+
+
+def without(
+    items: tuple[str, ...], found: Difference, whole: Any = tuple
+) -> tuple[tuple[str, ...], Difference]:
+    """The items that are needed for the difference."""
+    for i in reversed(range(len(items))):
+        fewer = items[:i] + items[i + 1 :]
+        if not fewer:
+            continue
+        now = difference(whole(fewer))
+        if now is not None and now.kind == found.kind and alike(now, found):
+            items, found = fewer, now
+    return items, found
+
+
+def alike(a: Difference, b: Difference) -> bool:
+    """Whether two differences look like one: that a line is gone must not make another one of it."""
+    return (
+        a.expected.split(" ")[:3] == b.expected.split(" ")[:3]
+        and a.got.split(" ")[:3] == b.got.split(" ")[:3]
+    )

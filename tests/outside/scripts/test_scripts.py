@@ -1,0 +1,181 @@
+"""Some sixty random scripts, and short ones that random scripts were shortened to.
+
+`python -m tests.outside.scripts --seeds 0:2000` does the same at length. What is not drawn, or not
+compared, has its reason here or beside `search.ENDS` and `search.COMPOSED`:
+
+- the names of nodes behind a result's own, since a layer may be one record in one package and several
+  in the other; how raw gradients and second derivatives lie in memory;
+- the order in which gradients reach the parameters of one layer, which follows from that;
+- modules where classes stand (`torch.optim.adamw`): they are right under the alias only;
+- which attribute a library misses first in what is no tensor; tensors of the meta device among others;
+- refusals that PyTorch has for its own makers' sake: `func.grad` of a Function without `setup_context`;
+- how many numbers `jit.trace` draws while it checks what it wrote down;
+- scripts whose numbers PyTorch itself changes where parameters change in the tenth digit: signs of
+  gradients that are zero but for rounding.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.oracle import SELFTEST, tt
+from tests.outside.scripts.running import run
+from tests.outside.scripts.search import difference, look
+
+pytestmark = [
+    pytest.mark.skipif(SELFTEST, reason="PyTorch is compared with itself"),
+    pytest.mark.filterwarnings("ignore"),
+]
+SEEDS = range(60)
+KNOWN = {19: "how the tangent of an outer product lies in memory"}  # of these, what is left to mend
+
+
+@pytest.mark.parametrize("first", SEEDS[::10])
+def test_scripts_show_the_same(first: int) -> None:
+    wrong = {}
+    for seed in range(first, first + 10):
+        found = None if seed in KNOWN else look(seed)
+        if found is not None:
+            wrong[seed] = found[1]
+    assert not wrong
+
+
+LOOPED = """\
+cell, x, h = nn.{cell}(3, 3), torch.randn(2, 3), None
+for _ in range(3):
+    h = cell(x, h)
+h = h[0] if isinstance(h, tuple) else h
+grads = torch.autograd.grad(h.pow(2).sum(), list(cell.parameters()), create_graph=True)
+see([g.detach() for g in grads])
+see(torch.autograd.grad(sum(g.sum() for g in grads), list(cell.parameters())))"""
+GROUP = """\
+w, more = nn.Parameter(torch.ones(2, 2)), nn.Parameter(torch.ones(2))
+o = optim.{optimizer}
+o.add_param_group({{'params': [more]}})
+(w.sum() * more.sum()).backward()
+o.step()
+see(more, len(o.state), o.state_dict())"""
+LOADED = """\
+w = nn.Parameter(torch.ones(2))
+old, new = optim.{old}, optim.{new}
+w.sum().backward()
+old.step()
+groups = new.param_groups
+new.load_state_dict(old.state_dict())
+see(new.state_dict(), groups is new.param_groups, new)
+new.step()
+see(w)"""
+SHORT = [
+    *(LOOPED.format(cell=cell) for cell in ("GRUCell", "LSTMCell", "RNNCell")),
+    *(
+        GROUP.format(optimizer=o)
+        for o in (
+            "Adagrad([w], initial_accumulator_value=0.5)",
+            "SGD([w])",
+            "Muon([w])",
+            "Adam([w])",
+            "RMSprop([w])",
+        )
+    ),
+    *(
+        LOADED.format(old=old, new=new)
+        for old, new in (
+            ("Adam([('w', w)])", "Adam([w], amsgrad=True)"),
+            ("Adam([w])", "Adam([('w', w)])"),
+            ("SGD([w], momentum=0.5)", "SGD([w])"),
+            ("SGD([w])", "Adam([w])"),
+        )
+    ),
+    "w = nn.Parameter(torch.ones(2))\nsee(optim.SGD([w, w], lr=0.1).state_dict())",
+    "optim.SGD(nn.Sequential(nn.Flatten()), lr=0.1)",
+    "m = nn.Linear(2, 2)\nm.weight = m",
+    "m = nn.Sequential(nn.ReLU())\nm.register_buffer('b', torch.ones(1))\nm.b = nn.ReLU()\nsee(m, list(m.buffers()))",
+    "torch.utils.checkpoint.checkpoint_sequential(nn.Sequential(nn.ReLU()), 2, torch.ones(1), use_reentrant=False)",
+    "see([nn.init.calculate_gain(k) for k in ('linear', 'sigmoid', 'conv2d', 'relu', 'tanh', 'selu')])",
+    "see(nn.Linear(2, 2).load_state_dict({}, strict=False))",
+    *(
+        "model = nn.Sequential(nn.Sigmoid(), nn.ReplicationPad1d(1))\nx = -torch.ones(1, 2, 3)\n"
+        f"{way}\nf(x), f(x)\n{change}\nsee(f(x))"
+        for way in (
+            "f = torch.compile(model, backend='eager')",
+            "f = model\nf.compile(backend='eager')",
+        )
+        for change in ("del model[-1]", "model[0] = nn.Tanh()", "model.insert(0, nn.ReLU())")
+    ),
+    "nn.LazyLinear(2)(torch.ones(1, 2))\n@torch.compile(backend='eager')\ndef f(a):\n"
+    "    if a.sum() > 0:\n        a = -a\n    return a * a\nfor n in (2, 2, 3):\n    see(f(torch.ones(n)))",
+    "WN(m := nn.Linear(2, 2))\nsaved(m)",
+    "nn.LazyLinear(2).requires_grad_(False)",
+    "nn.Module().get_extra_state()",
+    *(
+        f"nn.Sequential({wrong})"
+        for wrong in ("nn.ReLU", "3", "lambda x: x", "torch.ones(1)")
+    ),
+    *(
+        f"optim.{o}([torch.ones(1, requires_grad=True)], fused=True, {other}=True)"
+        for o in ("Adam", "AdamW", "SGD", "Adagrad")
+        for other in ("foreach", "differentiable")
+    ),
+    "see(torch.jit.trace(nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU())), torch.ones(1, 2)))",
+    "see(torch.jit.trace(nn.Linear(2, 2), torch.ones(1, 2)))",
+    "with torch.device('meta'):\n    m = nn.Linear(2, 2)\nm.to('cpu')",
+    "w = torch.ones(2)\ntorch.autograd.backward([w.clone().requires_grad_().sum()], inputs=[w])",
+    "w = torch.ones(2)\ntorch.autograd.backward([w.sum()], inputs=[w])",
+    "a = torch.ones(2, requires_grad=True) * 1\na[0] = 0\nb = a * a\na[0] = 1\nb.sum().backward()",
+    "s = nn.utils.rnn.pack_sequence([torch.ones(3, 2), torch.ones(2, 2)])\n"
+    "u = nn.utils.rnn.unpack_sequence(s)\nsee(u, [v._base is None for v in u])",
+    *(f"torch.tensor(1.0)[{key}]" for key in (":1", "..., :1", ":1, :1", "0", "0, :", "..., 0")),
+    *(
+        f"nn.Conv{kind}d(2, 2, 2, bias={bias})(torch.ones({(1, 2) + (3,) * int(kind[-1])}, dtype=torch.complex128))"
+        for kind in ("1", "2", "Transpose1", "Transpose3")
+        for bias in (True, False)
+        if kind[0] == "T" or not bias
+    ),
+    *(
+        f"nn.ConvTranspose{n}d(2, 3, 3, output_padding=2)(torch.ones({(1, 2) + (3,) * n}))"
+        for n in (1, 2, 3)
+    ),
+    *(
+        f"nn.{pool}{n}d({2 if pool != 'LPPool' else '2, 2'})(torch.ones({shape}))"
+        for pool in ("MaxPool", "AvgPool", "LPPool", "AdaptiveMaxPool", "AdaptiveAvgPool")
+        for n in (1, 2, 3)
+        for shape in ((2,), (2,) * 6)
+        if not (n == 2 and pool in ("AvgPool", "LPPool") and len(shape) == 1)
+    ),
+    *(
+        f"nn.FractionalMaxPool3d(2, output_size={size})(torch.ones(1, 2, 2, 3, 3))"
+        for size in (1, 2)
+    ),
+    *(
+        f"F.nll_loss(torch.zeros(2, 4, 3, 3), torch.zeros({shape}, dtype=torch.{kind}))"
+        for shape in ((2,), (2, 3), (2, 4, 3), (2, 3, 3))
+        for kind in ("int64", "float32")
+    ),
+    *(
+        f"see(F.{loss}(torch.ones(2, 3), torch.zeros(1, 2, 3), weight=torch.rand(2, 3), reduction='{how}'))"
+        for loss in ("mse_loss", "l1_loss", "huber_loss")
+        for how in ("mean", "sum", "none")
+    ),
+    "see(F.huber_loss(torch.ones(2), torch.zeros(2), weight=torch.tensor([1.0, 4.0])))",
+    "F.mse_loss(torch.ones(2, 3), torch.ones(2, 2), weight=torch.ones(2, 2))",
+    "nn.MultiMarginLoss()(torch.ones(2, 3), torch.zeros(1, 2).long())",
+    "nn.LocalResponseNorm(2)(torch.ones(3))",
+    "q = torch.ones(3, 2, 4)\nnn.MultiheadAttention(4, 2)(q, q, q, key_padding_mask=torch.zeros(3, 2).bool())",
+    "F.embedding(torch.ones(2).bfloat16(), torch.ones(2, 2), max_norm=1.0)",
+]
+
+
+@pytest.mark.parametrize("text", SHORT)
+def test_short_scripts_show_the_same(text: str) -> None:
+    assert difference((text,)) is None
+
+
+def test_declarations_of_scripted_functions_name_what_they_return() -> None:
+    for returned, shown in (
+        ("{'a': a}", "Dict(str, Tensor)"),
+        ("a, 1", "((Tensor, int))"),
+        ("[a]", "Tensor[]"),
+    ):
+        part = f"@torch.jit.script\ndef f(a: torch.Tensor):\n    return {returned}\nf()"
+        assert difference((part,)) is None
+        assert run(tt, (part,))[0].text.endswith(f"-> {shown}")
