@@ -82,7 +82,7 @@ def test_without_a_program_the_use_is_told() -> None:
         ),
         (
             "import torch.nowhere",
-            "No module named 'torch.nowhere' (toytorch has no part of this name)",
+            "No module named 'torch.nowhere'",
         ),
         (
             "import torch.export.unflatten",
@@ -102,6 +102,19 @@ def test_without_a_program_the_use_is_told() -> None:
 def test_what_is_lacking_says_so(statement: str, told: str) -> None:
     done = run("-c", f"from toytorch.alias import install; install()\n{statement}")
     assert done.returncode == 1 and told in done.stderr.splitlines()[-1]
+
+
+def test_what_is_there_can_be_asked() -> None:
+    """Libraries ask `find_spec` what they may import, and `torch.ops` for operators of their own."""
+    done = run(
+        "-c",
+        "from toytorch.alias import install; install()\n"
+        "import torch\nfrom importlib.util import find_spec\n"
+        "names = 'nowhere nn.nowhere utils.nowhere ops.nowhere nn.functional fx optim.adamw _tensor'\n"
+        "print([bool(find_spec(f'torch.{n}')) for n in names.split()])\n"
+        "torch.library.define('mine::f', '(Tensor a) -> Tensor')\nprint(torch.ops.mine.f)",
+    )
+    assert done.stdout == f"{[False] * 4 + [True] * 4}\nmine.f\n", done.stderr
 
 
 def test_the_name_is_taken_once_and_not_from_pytorch() -> None:

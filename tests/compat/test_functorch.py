@@ -198,3 +198,23 @@ def test_the_graph_of_a_call() -> None:
         return kinds, len(list(graph.inputs())), tuple(out.shape), shapes
 
     assert found(tt) == found(torch)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_scopes_of_a_call() -> None:
+    """Hooks of libraries that count operations push them; `trace` names modules within modules."""
+
+    def found(t: Any) -> Any:
+        state = part(t, "_C" if t is torch else "compat._C")._get_tracing_state
+        ask = part(t, "jit" if t is torch else "compat._further")._get_trace_graph
+        net = t.nn.Sequential(t.nn.Linear(3, 4), t.nn.Sequential(t.nn.ReLU(), t.nn.Tanh()))
+        traced = t.jit.trace(net, t.ones(2, 3)).inlined_graph
+        for name, module in net.named_modules():
+            module.register_forward_pre_hook(lambda m, given, name=name: state().push_scope(name))
+            module.register_forward_hook(lambda m, given, out: state().pop_scope())
+        graphs = traced, ask(net, t.ones(2, 3))[0]
+        return [
+            (n.kind(), n.scopeName()) for g in graphs for n in g.nodes() if n.kind()[:5] == "aten:"
+        ]
+
+    assert found(tt) == found(torch)

@@ -117,8 +117,8 @@ class AskedNode:
     s = i = f = t = g = ss = ts = fs = ival = attribute
 
     def scopeName(self) -> str:
-        """The modules in whose midst it was made; graphs here do not keep them."""
-        return ""
+        """The modules in whose midst a trace made it."""
+        return str(self.attributes.get("_scope", ""))
 
     def sourceRange(self) -> str:
         """The line it was written as, with a mark under the place."""

@@ -366,7 +366,7 @@ def register(tracer: Tracer, module: Module, value: Value) -> None:
 
 
 class scoping:
-    """Lets nodes know the module they come from: `__module.fc1`."""
+    """Lets nodes know the modules they come from: `__module.seq/__module.seq.0`, and nothing for the outermost."""
 
     def __init__(self, tracer: Tracer, owner: Module | None) -> None:
         self.tracer, self.owner, self.handles = tracer, owner, []  # type: ignore[var-annotated]  # hooks' handles
@@ -375,19 +375,20 @@ class scoping:
         if self.owner is None:
             return
         for name, module in self.owner.named_modules():
-            scope = "__module" + "." * bool(name) + name
+            if not name:
+                continue
             # Those that are compiled refuse hooks of their users, not these.
-            enter = functools.partial(self.enter, scope)
+            enter = functools.partial(self.enter, f"__module.{name}")
             self.handles.append(Module.register_forward_pre_hook(module, enter, prepend=True))
             self.handles.append(Module.register_forward_hook(module, self.leave, always_call=True))
 
     def enter(self, scope: str, module: Any, args: tuple[Tensor, ...]) -> None:
         """A module's forward begins."""
-        self.tracer.scopes.append(scope)
+        self.tracer.push_scope(scope)
 
     def leave(self, module: Any, args: tuple[Tensor, ...], result: Tensor) -> None:
         """A module's forward ends."""
-        self.tracer.scopes.pop()
+        self.tracer.pop_scope()
 
     def __exit__(self, *exc: object) -> None:
         for handle in self.handles:

@@ -1,7 +1,7 @@
 """All op records, by name: `toytorch.ops.mul` is the record, `toytorch.mul` the function."""
 
 import importlib
-import importlib.util
+import importlib.machinery
 import os
 import pkgutil
 from typing import Any
@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("toytorch.ops.reference")
     # Names with "__", and functions of these names, are looked for in every module.
     asked = not name.startswith(("__", "pytest")) and not name.lower().startswith(RUNNERS)
-    if asked and importlib.util.find_spec(f"{__name__}.{name}") is None:
+    if asked and importlib.machinery.PathFinder.find_spec(f"{__name__}.{name}", __path__) is None:
         globals()[name] = namespace(name)  # operators of one's own, looked for once
         return globals()[name]
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -169,6 +169,16 @@ def f(a: BroadcastingList2[int]):
     return a
 print(f(3), f([1, 2]))
 """,
+    "types of a dtype": """
+import warnings
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    @torch.jit.script
+    def f(x, t: torch.LongTensor, m: Optional[torch.ByteTensor] = None) -> torch.FloatTensor:
+        return x + t if m is None else x * m
+    print(f(torch.ones(2), torch.tensor([1, 2])), f(torch.ones(2), torch.ones(2), torch.tensor([3.5])))
+print({str(w.message) for w in told if w.category is UserWarning})
+""",
     "asked": """
 @torch.jit.script
 def f(x):

@@ -9,6 +9,7 @@ import re
 import sys
 import types as python_types
 import typing
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +42,10 @@ WORDS = {
     "Device": types.DEVICE,
 }
 
-
+OF_ANY_DTYPE = (
+    "TorchScript will treat type annotations of Tensor dtype-specific subtypes as if they are normal "
+    "Tensors. dtype constraints are not enforced in compilation either."
+)
 SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%", ast.Pow: "**"}
 
 
@@ -105,9 +109,17 @@ def type_of(annotation: object) -> Type:
     raise Unreadable(f"Unknown type name '{getattr(annotation, '__name__', annotation)}'")
 
 
+def is_older_tensor(kind: type) -> bool:
+    """Whether a class is one of `torch.LongTensor` and its kin, by which tensors of a dtype were made."""
+    return isinstance(getattr(kind, "dtype", None), dtype) and kind.__name__.endswith("Tensor")
+
+
 def type_of_class(kind: Any) -> Type:
     """The type of a class: a named tuple, or one that was scripted."""
     if issubclass(kind, Tensor):
+        return types.TENSOR
+    if is_older_tensor(kind):
+        warnings.warn(OF_ANY_DTYPE, stacklevel=2)
         return types.TENSOR
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         hints = named_hints(kind)

@@ -14,7 +14,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.device import device
 from toytorch.facts.dtype import bool as bool_
-from toytorch.facts.dtype import dtype, int64
+from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Fn, Kwargs
 from toytorch.facts.package import is_ours
 from toytorch.facts.schema import REQUIRED
@@ -25,7 +25,7 @@ from toytorch.jit.builtins import FAMILIES, fits
 from toytorch.jit.ir import Value
 from toytorch.jit.reachable import where_is
 from toytorch.jit.script import markers
-from toytorch.jit.script.annotations import Unreadable, read, spelled, type_of
+from toytorch.jit.script.annotations import Unreadable, is_older_tensor, read, spelled, type_of
 from toytorch.jit.script.attributes import Attributes
 from toytorch.jit.script.base import Compiled, Parameter
 from toytorch.jit.script.classes import Object, register
@@ -396,7 +396,7 @@ class Calls(Pythons, Attributes):
             return args[0]
         if issubclass(kind, BaseException):
             raise self.fail("exceptions can only be raised", at)
-        if isinstance(getattr(kind, "dtype", None), dtype) and kind.__name__.endswith("Tensor"):
+        if is_older_tensor(kind):
             return self.call_legacy(kind, args, kwargs, at)
         if kind.__module__ in ("builtins", "typing") or is_ours(kind.__module__):
             raise self.fail(f"{kind.__name__} cannot be made in compiled code", at)
