@@ -165,14 +165,22 @@ def public(
         kinds = {"dtype"} if name.startswith("masked.") else TAKES if tensor_first else NO_TENSORS
         call = Call(described, name.replace(".", "_"), kinds, words, numbers, numpy, True)
         for known in names:
-            PUBLIC[known] = call.of_tensor(known).made() if tensor_first else call.made()
+            made = call.of_tensor(known).made() if tensor_first else call.made()
+            PUBLIC[known] = titled(made, known.rpartition(".")[2])
         if one_by_one:
             call = Call(described, name, kinds, words, numbers, numpy, True, one_by_one)
         if method:
-            setattr(Tensor, method if isinstance(method, str) else function.__name__, call.made())
+            known = method if isinstance(method, str) else function.__name__
+            setattr(Tensor, known, titled(call.made(), known))
         return function
 
     return register
+
+
+def titled(function: F, name: str) -> F:
+    """A function under the name that callers know it by."""
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
 def with_words(function: F, words: dict[str, str] | None = None, **how: Any) -> F:

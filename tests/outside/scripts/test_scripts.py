@@ -107,10 +107,7 @@ SHORT = [
     "WN(m := nn.Linear(2, 2))\nsaved(m)",
     "nn.LazyLinear(2).requires_grad_(False)",
     "nn.Module().get_extra_state()",
-    *(
-        f"nn.Sequential({wrong})"
-        for wrong in ("nn.ReLU", "3", "lambda x: x", "torch.ones(1)")
-    ),
+    *(f"nn.Sequential({wrong})" for wrong in ("nn.ReLU", "3", "lambda x: x", "torch.ones(1)")),
     *(
         f"optim.{o}([torch.ones(1, requires_grad=True)], fused=True, {other}=True)"
         for o in ("Adam", "AdamW", "SGD", "Adagrad")
