@@ -8,7 +8,7 @@ from course.properties import agrees, untouched
 from course.records import Exercise
 from toytorch import nn
 from toytorch.nn.modules.registration import using
-from toytorch.nn.modules.state import IncompatibleKeys, Stateful
+from toytorch.nn.modules.state import Stateful, _IncompatibleKeys
 
 _own_load = Stateful.load_state_dict
 
@@ -17,7 +17,7 @@ def _loading(f):
     def load_state_dict(self, state_dict, strict=True, assign=False):
         if assign:
             return _own_load(self, state_dict, strict, assign)
-        return IncompatibleKeys(*f(self, state_dict, strict))
+        return _IncompatibleKeys(*f(self, state_dict, strict))
 
     return using(load_state_dict=load_state_dict)
 
