@@ -248,6 +248,21 @@ def randint(
         raise TypeError(f'randint() missing 1 required positional arguments: "{missing}"')
     if not isinstance(size, (list, tuple)):
         raise wrong_argument("randint", "size", 2, "tuple of ints", size)
+    if (
+        state.fast_path is not state.SLOW
+        and generator is None
+        and out is None
+        and (dtype is None or dtype is types.int64)
+        and on_cpu(device)
+        and low.__class__ is high.__class__ is int
+        and -(2**63) <= low < high < 2**63
+        and not requires_grad
+    ):
+        found = plainly_drawn(
+            lambda rng, count, type: rng.integers(count, low, high), tuple(size), types.int64
+        )
+        if found is not None:
+            return found
     low, high = plain_integer(low), plain_integer(high)
     for name, value in (("low", low), ("high", high)):
         if not TAKES["int"](value):
@@ -258,20 +273,6 @@ def randint(
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
-    if (
-        state.fast_path is not state.SLOW
-        and generator is None
-        and out is None
-        and (dtype is None or dtype is types.int64)
-        and on_cpu(device)
-        and low.__class__ is high.__class__ is int
-        and not requires_grad
-    ):
-        found = plainly_drawn(
-            lambda rng, count, type: rng.integers(count, low, high), tuple(size), types.int64
-        )
-        if found is not None:
-            return found
     made = _integers(low, high, spread((size,), "randint"), dtype or types.int64, device, generator)
     return create.put_out(made.requires_grad_() if requires_grad else made, out, aten="randint")
 
