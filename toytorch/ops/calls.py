@@ -18,7 +18,7 @@ import numpy as np
 
 from toytorch.backends.base import raise_too_large
 from toytorch.core import subclasses
-from toytorch.core.arguments import SAID, TAKES, all_int, no_ints, not_ints, spread, takes
+from toytorch.core.arguments import SAID, TAKES, all_int, as_int, no_ints, not_ints, spread, takes
 from toytorch.core.first_call import Generated
 from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor, as_dtype
@@ -74,8 +74,7 @@ def plain_integer(value: Any) -> Any:
     """The number that stands for one integer in a tensor or of NumPy's; anything else as it is."""
     if value.__class__ is int:
         return value
-    single = isinstance(value, (Tensor, np.ndarray, np.generic)) and not value.ndim
-    return int(value) if single else value
+    return as_int(value) if isinstance(value, (Tensor, np.ndarray, np.generic)) else value
 
 
 # What is made of values that stand for others: tensors of one integer, NumPy's numbers, Python's types.

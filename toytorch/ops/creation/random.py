@@ -263,10 +263,10 @@ def randint(
         )
         if found is not None:
             return found
-    low, high = plain_integer(low), plain_integer(high)
     for name, value in (("low", low), ("high", high)):
-        if not TAKES["int"](value):
+        if not TAKES["SymInt"](value):
             raise wrong_argument("randint", name, 1, "int", value)
+    low, high = plain_integer(low), plain_integer(high)
     if not -(2**63) <= low < 2**63 or not -(2**63) <= high < 2**63:
         raise ValueError("Overflow when unpacking long long")
     if low >= high:
