@@ -135,10 +135,13 @@ def number(op: Op, i: int, value: Any) -> Any:
         return plain_number(value)
     if not isinstance(value, (Tensor, *NUMBERS)):
         raise refused(op, i, value)
+    real = op.schema.args[i].type.startswith("float")
+    if value.__class__ is complex and real:
+        raise refused(op, i, value)
     if value.__class__ is not Tensor:
         return value
     if value.ndim or value._requires_grad:
-        kind = "float" if op.schema.args[i].type == "float" else "Number"
+        kind = "float" if real else "Number"
         raise TypeError(
             f"{op.name.split('.')[0]}(): argument '{called(op, i)}' must be {kind}, not Tensor"
         )
@@ -303,7 +306,11 @@ def first_wrong(op: Op, args: Args) -> Exception | None:
 
 def too_large(kind: str, value: object) -> Exception | None:
     """What PyTorch says of an integer of more than 64 bits; None where it is none."""
-    if not isinstance(value, int) or -(1 << 63) <= value < 1 << (63 if "int" in kind else 64):
+    if (
+        not isinstance(value, int)
+        or "float" in kind
+        or -(1 << 63) <= value < 1 << (63 if "int" in kind else 64)
+    ):
         return None
     if "int" in kind:
         return ValueError("Overflow when unpacking long long")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.backends.base import raise_too_large
 from toytorch.core import subclasses
 from toytorch.core.arguments import SAID, TAKES, all_int, as_int, no_ints, not_ints, spread, takes
@@ -152,6 +153,8 @@ class Call:
         self.options = {
             n: self.usual.get(n, ()) for n in known[self.positional :] if n in self.plain
         }
+        if "pin_memory" in self.options:  # True goes the longer way, which refuses it
+            self.options["pin_memory"] = frozenset({type(None)})
         self.front: Any = None
 
     def types_of(self, name: str, kinds: Collection[str]) -> list[str]:
@@ -274,6 +277,11 @@ class Call:
         if not kwargs.keys() <= self.plain:
             args = self.in_place(args, kwargs)
         args = self.settle(args, kwargs)
+        if kwargs.get("pin_memory") is True and not base.of_kind("cuda").is_available():
+            raise RuntimeError(
+                "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
+                "allocator is available on this system."
+            )
         if self.creates and state.fast_path is state.SLOW:
             made = self.taken_over(args, kwargs)
             if made is not NotImplemented:
