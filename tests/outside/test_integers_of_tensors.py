@@ -46,6 +46,7 @@ x.sum(v) | x.sum(dim=v) | x.sum([v]) | x.sum((0, v)) | m.var_mean(x, v) | x.cums
 x.topk(k=v) | x.kthvalue(v) | x.reshape(v) | m.zeros(v) | x.roll(v) | x.roll(1, v) | x.flip(v) | m.max_pool1d(x, v)
 m.nn.functional.conv1d(x, m.ones(4, 4, 1), stride=v) | m.nn.functional.conv1d(x, m.ones(4, 4, 1), groups=v)
 m.nn.functional.avg_pool2d(x, v) | m.nn.functional.adaptive_avg_pool1d(x, v) | x.diagonal(v) | x.chunk(v)
+x.as_strided([v, 0], (1, 1)) | x.sum([v, 0])
 x.unsqueeze(v) | x.argmax(v) | m.cat([x, x], v) | x.as_strided((1,), (1,), v) | m.bincount(m.tensor([0]), minlength=v)
 """
 

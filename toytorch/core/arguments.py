@@ -258,7 +258,7 @@ def as_ints(op: Op, i: int, value: Any) -> Any:
         return a.default
     if not takes(a.type, a.name, value):
         raise refused(op, i, value)
-    return as_int(value) if isinstance(value, (Tensor, np.ndarray, np.generic)) else value
+    return plain_ints(value)
 
 
 def option(op: Op, i: int, value: Any) -> Any:
@@ -281,6 +281,15 @@ def option(op: Op, i: int, value: Any) -> Any:
     if kind == "int[]":
         return as_ints(op, i, value)
     return as_typed(op, i, value) if kind in TYPED else value
+
+
+def plain_ints(value: Any) -> Any:
+    """Python's integers for what stands for some or for one; anything else as it is."""
+    if isinstance(value, (Tensor, np.ndarray, np.generic)):
+        return as_int(value)
+    if value.__class__ not in (list, tuple) or all_int(value):
+        return value
+    return value.__class__(as_int(v) if isinstance(v, (Tensor, np.ndarray)) else v for v in value)
 
 
 def refused(op: Op, i: int, value: object) -> Exception:

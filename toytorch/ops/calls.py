@@ -19,7 +19,17 @@ import numpy as np
 from toytorch.backends import base
 from toytorch.backends.base import raise_too_large
 from toytorch.core import subclasses
-from toytorch.core.arguments import SAID, TAKES, all_int, as_int, no_ints, not_ints, spread, takes
+from toytorch.core.arguments import (
+    SAID,
+    TAKES,
+    all_int,
+    as_int,
+    no_ints,
+    not_ints,
+    plain_ints,
+    spread,
+    takes,
+)
 from toytorch.core.first_call import Generated
 from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor, as_dtype
@@ -80,7 +90,7 @@ def plain_integer(value: Any) -> Any:
 
 # What is made of values that stand for others: tensors of one integer, NumPy's numbers, Python's types.
 MEANT: dict[str, Callable[[Any], Any]] = {"dtype": as_dtype, "int": plain_integer}
-MEANT["int[]"] = plain_integer
+MEANT["int[]"] = plain_ints
 
 
 class Call:
