@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.oracle import attempt, torch, tt
@@ -19,6 +20,10 @@ m.nn.functional.adaptive_avg_pool1d(m.ones(1, 1, 4), k) | m.nn.functional.avg_po
 m.nn.functional.one_hot(m.tensor([1, 2]), n) | m.combinations(x, k) | m.flatten(m.ones(2, 2), z, k)
 m.chunk(x, f) | m.linspace(0.0, 1.0, f) | m.roll(x, f) | x.sum(f)
 """
+VALUES = (
+    "np.int64(1)", "np.bool_(True)", "np.array(1)", "np.array([1])", "m.tensor(True)", "m.tensor([1])",
+    "m.tensor([[1]])", "m.tensor([0.0])", "m.tensor([1, 1])",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -34,3 +39,30 @@ def test_same_as_the_number(text: str) -> None:
     (want, refused), (got, failed) = attempt(run, torch), attempt(run, tt)
     assert type(failed) is type(refused), (failed, refused)
     assert str(got) == str(want)
+
+
+ALIKE = """
+x.sum(v) | x.sum(dim=v) | x.sum([v]) | x.sum((0, v)) | m.var_mean(x, v) | x.cumsum(v) | x.cumsum(dim=v) | x.topk(v)
+x.topk(k=v) | x.kthvalue(v) | x.reshape(v) | m.zeros(v) | x.roll(v) | x.roll(1, v) | x.flip(v) | m.max_pool1d(x, v)
+m.nn.functional.conv1d(x, m.ones(4, 4, 1), stride=v) | m.nn.functional.conv1d(x, m.ones(4, 4, 1), groups=v)
+m.nn.functional.avg_pool2d(x, v) | m.nn.functional.adaptive_avg_pool1d(x, v) | x.diagonal(v) | x.chunk(v)
+x.as_strided([v, 0], (1, 1)) | x.sum([v, 0])
+x.unsqueeze(v) | x.argmax(v) | m.cat([x, x], v) | x.as_strided((1,), (1,), v) | m.bincount(m.tensor([0]), minlength=v)
+"""
+
+
+@pytest.mark.parametrize(
+    "text", [c.strip() for c in ALIKE.replace("\n", "|").split("|") if c.strip()]
+)
+def test_dimensions_of_one_and_arrays(text: str) -> None:
+    for value in VALUES:
+
+        def run(m: Any, value: str = value) -> Any:
+            v = eval(value, {"m": m, "np": np})
+            return eval(text, {"m": m, "x": m.ones(3, 4, 5), "v": v})
+
+        (want, refused), (got, failed) = attempt(lambda: run(torch)), attempt(lambda: run(tt))
+        if "INTERNAL" in str(refused) or "isIntegral" in str(refused):
+            continue  # which PyTorch takes for a mistake of its own
+        assert type(failed) is type(refused), (value, failed, refused)
+        assert str(got) == str(want)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -72,8 +71,10 @@ def not_ints(function: str, word: str, value: object) -> TypeError:
     )
 
 
-def is_index(value: Any) -> bool:
-    """Whether `as_int` takes a value."""
+def is_index(value: Any, arrays: bool = True) -> bool:
+    """Whether `as_int` takes a value; for a dimension, PyTorch takes no array of NumPy's."""
+    if not arrays and isinstance(value, np.ndarray):
+        return False
     try:
         as_int(value)
     except TypeError:
@@ -121,7 +122,7 @@ def as_dim(op: Op, i: int, value: object) -> Any:
         whole = is_integer(value)
     else:
         optional = value is None and op.schema.args[i].is_optional
-        whole = optional or isinstance(value, str) or hasattr(value, "__index__")
+        whole = optional or isinstance(value, str) or is_index(value, arrays=False)
     if not whole:
         raise wrong_argument(op.name.split(".")[0], called(op, i), i + 1, "int", value)
     return plain_number(value)
@@ -134,10 +135,13 @@ def number(op: Op, i: int, value: Any) -> Any:
         return plain_number(value)
     if not isinstance(value, (Tensor, *NUMBERS)):
         raise refused(op, i, value)
+    real = op.schema.args[i].type.startswith("float")
+    if value.__class__ is complex and real:
+        raise refused(op, i, value)
     if value.__class__ is not Tensor:
         return value
     if value.ndim or value._requires_grad:
-        kind = "float" if op.schema.args[i].type == "float" else "Number"
+        kind = "float" if real else "Number"
         raise TypeError(
             f"{op.name.split('.')[0]}(): argument '{called(op, i)}' must be {kind}, not Tensor"
         )
@@ -168,14 +172,10 @@ def are_ints(values: object) -> bool:
     """Whether something stands for integers, or for one: of a list the first may be no truth."""
     if isinstance(values, (list, tuple)):
         return all_int(values) or (
-            TAKES["int"](values[0]) and all(v.__class__ is bool or TAKES["int"](v) for v in values)
+            values[0].__class__ is not bool
+            and all(v.__class__ is bool or is_index(v) for v in values)
         )
-    return TAKES["int"](values) or (isinstance(values, Tensor) and is_one(values))
-
-
-def is_one(value: Tensor) -> bool:
-    """Whether a tensor is one integer or truth, without dimensions."""
-    return not value.ndim and value.dtype.rank < 2
+    return values.__class__ is not bool and is_index(values)
 
 
 # Whether PyTorch's parser takes a value for an argument of a type.
@@ -183,8 +183,10 @@ TAKES: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: isinstance(v, Tensor),
     "Operand": lambda v: isinstance(v, (Tensor, *NUMBERS, np.generic)),
     "int": lambda v: (
-        v.__class__ is not bool and (is_integer(v) if isinstance(v, Tensor) else is_index(v))
+        v.__class__ is not bool
+        and (is_integer(v) if isinstance(v, Tensor) else is_index(v, arrays=False))
     ),
+    "SymInt": lambda v: are_ints(v) and not isinstance(v, (list, tuple)),
     "float": lambda v: is_number(v),  # a complex one is refused where it is made a real one
     "Scalar": lambda v: is_number(v),
     "bool": lambda v: isinstance(v, bool),
@@ -198,6 +200,13 @@ TAKES: dict[str, Callable[[Any], bool]] = {
     "memory_format": lambda v: isinstance(v, memory_format),
     "Device": lambda v: v.__class__ is not bool and isinstance(v, (device, str, int)),
 }
+# Arguments that compilers of PyTorch's may trace ("SymInt" in its schemas), for which a tensor may have
+# dimensions of one, and an array of NumPy's stand.
+TRACED = {
+    "C", "HxW", "N", "groups", "high", "ignore_index", "k", "low", "m",
+    "minlength", "num_samples", "output_size", "padding_idx", "repeats", "sections", "split_size",
+    "storage_offset",
+}  # fmt: skip
 TYPED = ("int", "bool", "str", "memory_format")  # asked for before anything is computed
 SAID = {"int[]": "tuple of ints", "float[]": "tuple of floats", "Scalar": "Number"}
 SAID |= {"Tensor[]": "tuple of Tensors", "Operand": "Tensor", "Device": "torch.device"}
@@ -210,6 +219,8 @@ def takes(kind: str, name: str, value: object) -> bool:
         return True
     kind = kind.rstrip("?")
     named = kind.startswith("int") and name.startswith("dim") and holds_names(value)
+    if kind == "int" and name in TRACED:
+        kind = "SymInt"
     return kind not in TAKES or named or TAKES[kind](value)
 
 
@@ -235,7 +246,7 @@ def as_typed(op: Op, i: int, value: Any) -> Any:
     a = op.schema.args[i]
     if not takes(a.type, a.name, value):
         raise refused(op, i, value)
-    return plain_number(value) if a.type.startswith("int") else value
+    return value if value is None or not a.type.startswith("int") else as_int(value)
 
 
 def as_ints(op: Op, i: int, value: Any) -> Any:
@@ -247,8 +258,7 @@ def as_ints(op: Op, i: int, value: Any) -> Any:
         return a.default
     if not takes(a.type, a.name, value):
         raise refused(op, i, value)
-    single = isinstance(value, (Tensor, np.ndarray, np.generic))
-    return int(value) if single else value
+    return plain_ints(value)
 
 
 def option(op: Op, i: int, value: Any) -> Any:
@@ -271,6 +281,15 @@ def option(op: Op, i: int, value: Any) -> Any:
     if kind == "int[]":
         return as_ints(op, i, value)
     return as_typed(op, i, value) if kind in TYPED else value
+
+
+def plain_ints(value: Any) -> Any:
+    """Python's integers for what stands for some or for one; anything else as it is."""
+    if isinstance(value, (Tensor, np.ndarray, np.generic)):
+        return as_int(value)
+    if value.__class__ not in (list, tuple) or all_int(value):
+        return value
+    return value.__class__(as_int(v) if isinstance(v, (Tensor, np.ndarray)) else v for v in value)
 
 
 def refused(op: Op, i: int, value: object) -> Exception:
@@ -296,7 +315,11 @@ def first_wrong(op: Op, args: Args) -> Exception | None:
 
 def too_large(kind: str, value: object) -> Exception | None:
     """What PyTorch says of an integer of more than 64 bits; None where it is none."""
-    if not isinstance(value, int) or -(1 << 63) <= value < 1 << (63 if "int" in kind else 64):
+    if (
+        not isinstance(value, int)
+        or "float" in kind
+        or -(1 << 63) <= value < 1 << (63 if "int" in kind else 64)
+    ):
         return None
     if "int" in kind:
         return ValueError("Overflow when unpacking long long")
@@ -329,10 +352,13 @@ def is_integer(value: object) -> bool:
 
 def with_integers(op: Op, args: Args) -> tuple[Any, ...]:
     """Arguments with Python's numbers for tensors of one integer, where the schema has integers."""
-    wanted = [a.type.startswith("int") for a in op.schema.args]
-    if not any(map(is_integer, itertools.compress(args, wanted))):
-        return args
-    return tuple(a.item() if w and is_integer(a) else a for a, w in zip(args, wanted))
+    stand = [
+        isinstance(value, (Tensor, np.ndarray))
+        and a.type.startswith("int")
+        and takes(a.type, a.name, value)
+        for a, value in zip(op.schema.args, args)
+    ]
+    return tuple(as_int(v) if s else v for v, s in zip(args, stand)) if any(stand) else args
 
 
 def not_a_tensor(op: Op, i: int, value: object) -> str:

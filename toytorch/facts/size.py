@@ -120,7 +120,7 @@ def wrap_dim(dim: Any, ndim: int, wrap_scalar: bool = True) -> int:
         ndim = 1
     if -ndim <= dim < ndim:
         return int(dim + ndim if dim < 0 else dim)
-    if not -(1 << 63) <= dim < 1 << 63:
+    if not -(1 << 63) <= int(dim) < 1 << 63:  # a tensor's own comparison wraps
         raise ValueError("Overflow when unpacking long long")
     raise IndexError(
         f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})"

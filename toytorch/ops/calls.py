@@ -16,9 +16,20 @@ from typing import Any
 
 import numpy as np
 
+from toytorch.backends import base
 from toytorch.backends.base import raise_too_large
 from toytorch.core import subclasses
-from toytorch.core.arguments import SAID, TAKES, all_int, no_ints, not_ints, spread, takes
+from toytorch.core.arguments import (
+    SAID,
+    TAKES,
+    all_int,
+    as_int,
+    no_ints,
+    not_ints,
+    plain_ints,
+    spread,
+    takes,
+)
 from toytorch.core.first_call import Generated
 from toytorch.core.subclasses import ask, foreign
 from toytorch.core.tensor import Tensor, as_dtype
@@ -74,13 +85,12 @@ def plain_integer(value: Any) -> Any:
     """The number that stands for one integer in a tensor or of NumPy's; anything else as it is."""
     if value.__class__ is int:
         return value
-    single = isinstance(value, (Tensor, np.ndarray, np.generic)) and not value.ndim
-    return int(value) if single else value
+    return as_int(value) if isinstance(value, (Tensor, np.ndarray, np.generic)) else value
 
 
 # What is made of values that stand for others: tensors of one integer, NumPy's numbers, Python's types.
 MEANT: dict[str, Callable[[Any], Any]] = {"dtype": as_dtype, "int": plain_integer}
-MEANT["int[]"] = plain_integer
+MEANT["int[]"] = plain_ints
 
 
 class Call:
@@ -153,6 +163,8 @@ class Call:
         self.options = {
             n: self.usual.get(n, ()) for n in known[self.positional :] if n in self.plain
         }
+        if "pin_memory" in self.options:  # True goes the longer way, which refuses it
+            self.options["pin_memory"] = frozenset({type(None)})
         self.front: Any = None
 
     def types_of(self, name: str, kinds: Collection[str]) -> list[str]:
@@ -275,6 +287,11 @@ class Call:
         if not kwargs.keys() <= self.plain:
             args = self.in_place(args, kwargs)
         args = self.settle(args, kwargs)
+        if kwargs.get("pin_memory") is True and not base.of_kind("cuda").is_available():
+            raise RuntimeError(
+                "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
+                "allocator is available on this system."
+            )
         if self.creates and state.fast_path is state.SLOW:
             made = self.taken_over(args, kwargs)
             if made is not NotImplemented:

@@ -248,16 +248,6 @@ def randint(
         raise TypeError(f'randint() missing 1 required positional arguments: "{missing}"')
     if not isinstance(size, (list, tuple)):
         raise wrong_argument("randint", "size", 2, "tuple of ints", size)
-    low, high = plain_integer(low), plain_integer(high)
-    for name, value in (("low", low), ("high", high)):
-        if not TAKES["int"](value):
-            raise wrong_argument("randint", name, 1, "int", value)
-    if not -(2**63) <= low < 2**63 or not -(2**63) <= high < 2**63:
-        raise ValueError("Overflow when unpacking long long")
-    if low >= high:
-        raise RuntimeError(
-            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
-        )
     if (
         state.fast_path is not state.SLOW
         and generator is None
@@ -265,6 +255,7 @@ def randint(
         and (dtype is None or dtype is types.int64)
         and on_cpu(device)
         and low.__class__ is high.__class__ is int
+        and -(2**63) <= low < high < 2**63
         and not requires_grad
     ):
         found = plainly_drawn(
@@ -272,6 +263,16 @@ def randint(
         )
         if found is not None:
             return found
+    for name, value in (("low", low), ("high", high)):
+        if not TAKES["SymInt"](value):
+            raise wrong_argument("randint", name, 1, "int", value)
+    low, high = plain_integer(low), plain_integer(high)
+    if not -(2**63) <= low < 2**63 or not -(2**63) <= high < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    if low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
     made = _integers(low, high, spread((size,), "randint"), dtype or types.int64, device, generator)
     return create.put_out(made.requires_grad_() if requires_grad else made, out, aten="randint")
 

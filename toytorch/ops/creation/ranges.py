@@ -18,7 +18,7 @@ from toytorch.facts import state, warned
 from toytorch.facts.device import on_cpu
 from toytorch.facts.dtype import of_scalar
 from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout
-from toytorch.facts.schema import wrong_argument
+from toytorch.facts.schema import NOT_GIVEN, wrong_argument
 from toytorch.ops.creation.create import _kind as kind_of
 from toytorch.ops.creation.create import finish, put_out
 from toytorch.ops.define import creating, public
@@ -53,8 +53,8 @@ LEAST = -1 << 62  # below which, and above its opposite, integers may not fit
 @public("arange", tensor_first=False)
 @creating
 def arange(
-    start: float | None = None,
-    end: Any = None,
+    start: float = NOT_GIVEN,
+    end: Any = NOT_GIVEN,
     step: Any = 1,
     *,
     out: Any = None,
@@ -73,7 +73,7 @@ def arange(
         start.__class__ is int
         and step.__class__ is int
         and step == 1
-        and (end is None or end.__class__ is int)
+        and (end is NOT_GIVEN or end.__class__ is int)
         and out is None
         and layout is None
         and (dtype is None or dtype is types.int64)
@@ -81,18 +81,20 @@ def arange(
         and not requires_grad
         and state.fast_path is not state.SLOW
     ):
-        if end is None:
+        if end is NOT_GIVEN:
             start, end = 0, start
         if LEAST < start <= end < -LEAST:
             return wrap(np.arange(start, end), types.int64)
-    elif end is None:
+    elif end is NOT_GIVEN:
         start, end = 0, start
-    if end is None:
+    if end is NOT_GIVEN:
         raise TypeError('arange() missing 1 required positional arguments: "end"')
     start, end, step = (
         v.item() if isinstance(v, (Tensor, np.generic)) else v
-        for v in (0 if start is None else start, end, step)
+        for v in (0 if start is NOT_GIVEN else start, end, step)
     )
+    if end is None or step is None:
+        raise TypeError("arange() received an invalid combination of arguments - got NoneType")
     if dtype is None and out is not None:
         dtype = out.dtype
     if dtype is None:

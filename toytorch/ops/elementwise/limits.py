@@ -10,6 +10,7 @@ import numpy as np
 from toytorch.backends.generic import every
 from toytorch.core.arguments import is_number
 from toytorch.core.op import Op
+from toytorch.core.scalars import raise_overflow
 from toytorch.facts import dtype as types
 from toytorch.facts.hints import Array, ArrayModule, DType
 from toytorch.ops import aten_words
@@ -57,11 +58,27 @@ def _no_kernel(name: str, common: DType) -> Exception:
     return NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.legacy}'")
 
 
+# The least and the largest number that stands for an element of a short type: of bytes, also below 0.
+REACH = {kind: (1 - (1 << n), (1 << n) - 1) for kind, n in ((types.uint8, 8), (types.uint16, 16))}
+REACH |= {
+    kind: (-(1 << n), (1 << n) - 1)
+    for kind, n in ((types.int8, 7), (types.int16, 15), (types.int32, 31))
+}
+
+
+def _refuse_beyond(common: DType, args: Sequence[Any]) -> None:
+    """Refuses a limit that is no element of a short type; in other places integers wrap."""
+    low, high = REACH[common]
+    for limit in args[1:]:
+        if limit.__class__ is int and not low <= limit <= high:
+            raise_overflow(common.name)
+
+
 def _check_limits(common: DType, args: Sequence[Any], which: str) -> None:
     """What PyTorch refuses: complex numbers, and truth values where a limit is a number; `which`
     limits there are ends the name of its kernel: "_min", "_max", "" for both."""
     if 0 < common.rank < 3:
-        return  # real numbers, of which all goes
+        return _refuse_beyond(common, args) if common in REACH else None
     as_tensors = all(hasattr(a, "dtype") for a in args[1:] if a is not None)
     if args[0].dtype.is_complex and not (which and as_tensors):
         raise NotImplementedError(NO_COMPLEX)
@@ -82,7 +99,7 @@ def _check_clamp(common: DType, args: Sequence[Any]) -> None:
         if any(numbers) and not all(map(is_number, (least, most))):
             raise TypeError("clamp() received an invalid combination of arguments")
     if 0 < common.rank < 3 and complex not in (least.__class__, most.__class__):
-        return  # real numbers, of which all goes
+        return _refuse_beyond(common, args) if common in REACH else None
     if args[0].dtype.rank == 2 and (least.__class__ is complex or most.__class__ is complex):
         raise RuntimeError("value cannot be converted to type double without overflow")
     if args[0].dtype.is_complex:

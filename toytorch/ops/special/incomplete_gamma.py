@@ -55,6 +55,8 @@ igammac = of_floats(
 def _mvlgamma(xp: ArrayModule, a: Array, p: int) -> Any:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if p > 1 << 20:  # PyTorch makes room for all terms, or refuses for want of it
+        np.empty((p, *a.shape), a.dtype)
     if a.dtype.itemsize > 2:
         return by_number("mvlgamma", p)(xp, a)
     # PyTorch rounds each x - i/2, of which some become poles, each logarithm, and their sum.
