@@ -65,6 +65,19 @@ new.load_state_dict(old.state_dict())
 see(new.state_dict(), groups is new.param_groups, new)
 new.step()
 see(w)"""
+TRACED = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.seq, self.gone, self.size = nn.Linear(3, 2), nn.Sequential(nn.ReLU()), None, 3
+        self.tied = self.fc
+
+    def forward(self, x):
+        return self.seq(self.tied(x))
+
+m = Net()
+traced = torch.jit.trace(m, torch.ones(1, 3))
+"""
 SHORT = [
     *(LOOPED.format(cell=cell) for cell in ("GRUCell", "LSTMCell", "RNNCell")),
     *(
@@ -105,12 +118,36 @@ SHORT = [
     "nn.LazyLinear(2)(torch.ones(1, 2))\n@torch.compile(backend='eager')\ndef f(a):\n"
     "    if a.sum() > 0:\n        a = -a\n    return a * a\nfor n in (2, 2, 3):\n    see(f(torch.ones(n)))",
     "WN(m := nn.Linear(2, 2))\nsaved(m)",
+    *(
+        "model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())\nmodel.compile(backend='eager')\n"
+        f"def passed(word):\n    h = {where}(lambda *a: see(word))\n"
+        "    model(torch.ones(1, 2)).sum().backward()\n    h.remove()\n    see(word + ' was removed')\n"
+        "    model(torch.ones(1, 2)).sum().backward()\npassed('first')\npassed('second')"
+        for where in (
+            "model[0].register_forward_hook",
+            "model[0].register_full_backward_pre_hook",
+            "model.register_full_backward_hook",
+            "nn.modules.module.register_module_forward_pre_hook",
+        )
+    ),
+    *(
+        TRACED + ask
+        for ask in (
+            "see(traced, [type(m).__name__ for m in traced.modules()], traced.eval().fc.training, m.fc.training)",
+            "traced.fc(torch.ones(3))",
+            "traced.size",
+            "traced.fc.in_features",
+            "traced.seq[0]",
+            "traced.gone",
+            "traced.fc = nn.Linear(3, 2)",
+            "see(traced.fc.weight is m.fc.weight, traced.fc is traced.tied)",
+            "see(type(torch.jit.trace(traced.fc, torch.ones(3))).__name__, saved(traced.state_dict()))",
+        )
+    ),
+    "data.DataLoader(Stream(3), sampler=[0], shuffle=True)",
     "nn.LazyLinear(2).requires_grad_(False)",
     "nn.Module().get_extra_state()",
-    *(
-        f"nn.Sequential({wrong})"
-        for wrong in ("nn.ReLU", "3", "lambda x: x", "torch.ones(1)")
-    ),
+    *(f"nn.Sequential({wrong})" for wrong in ("nn.ReLU", "3", "lambda x: x", "torch.ones(1)")),
     *(
         f"optim.{o}([torch.ones(1, requires_grad=True)], fused=True, {other}=True)"
         for o in ("Adam", "AdamW", "SGD", "Adagrad")
