@@ -258,16 +258,18 @@ def test_draws_of_distributions_that_tensors_give(randomness: str, batched: bool
         lambda m, v: m._sample_dirichlet(v.exp()),
         lambda m, v: v + m.randperm(3),
     )
+
+    def run(m: Any, draw: Any) -> Any:
+        m.manual_seed(0)
+        one = data(m, 3)
+
+        def example(v: Any) -> Any:
+            return draw(m, v if batched else one) + v * 0
+
+        return attempt(m.func.vmap(example, randomness=randomness), data(m, 5, 3))
+
     for draw in draws:
-        made = []
-        for m in (torch, tt):
-            m.manual_seed(0)
-            one, x = data(m, 3), data(m, 5, 3)
-            run = m.func.vmap(
-                lambda v: draw(m, v if batched else one) + v * 0, randomness=randomness
-            )
-            made.append(attempt(run, x))
-        (want, expected), (got, raised) = made
+        (want, expected), (got, raised) = run(torch, draw), run(tt, draw)
         assert str(expected) == str(raised)
         assert expected is not None or not differences(want, got)
 

@@ -145,6 +145,33 @@ SHORT = [
         )
     ),
     "data.DataLoader(Stream(3), sampler=[0], shuffle=True)",
+    "f = lambda w, v: (torch.exp(w @ v) ** 2).sum()\n"
+    "see(func.hessian(f, argnums=(0, 1))(torch.ones(3, 2), torch.ones(2)))",
+    "torch.manual_seed(0)\nsee(nn.Conv1d(3, 3, 0).bias, torch.rand(1))",
+    "nn.utils.parameters_to_vector(nn.LazyLinear(2).parameters())",
+    "m = nn.GroupNorm(2, 2)\ntry:\n    nn.utils.prune.random_structured(m, 'weight', amount=1, dim=0)\n"
+    "except ValueError:\n    see([n for n, _ in m.named_parameters()])",
+    *(
+        f"F.{name}(torch.ones({shape}).to(torch.complex64), {dim})"
+        for name in ("softmax", "log_softmax")
+        for shape in ("2, 3", "1, 4", "5")
+        for dim in (0, -1)
+    ),
+    *(
+        f"o, new = (optim.{name}([nn.Parameter(torch.ones(n, 2))], lr=0.1) for n in (4, 3))\n"
+        "for it in (o, new):\n    it.param_groups[0]['params'][0].sum().backward()\no.step()\n"
+        "new.load_state_dict(o.state_dict())\nnew.step()"
+        for name in ("Adam", "Adagrad", "RMSprop", "Adadelta")
+    ),
+    *(
+        f"F.{name}(torch.ones({batch}, 2, 8).{kind}(), torch.ones(2, {width}, {size}).double(), {bias})"
+        for name in ("conv1d", "conv_transpose1d")
+        for batch in (1, 2)
+        for kind in ("float", "cfloat", "long")
+        for width in (1, 2)
+        for size in (1, 3)
+        for bias in ("None", "torch.ones(2).double()")
+    ),
     "nn.LazyLinear(2).requires_grad_(False)",
     "nn.Module().get_extra_state()",
     *(f"nn.Sequential({wrong})" for wrong in ("nn.ReLU", "3", "lambda x: x", "torch.ones(1)")),
