@@ -189,10 +189,7 @@ convolution: Op = general(
     fresh=True,
     flops=flops.windows,
     layer=True,
-    checks=lambda _, args: (
-        same_types_before_shapes(*args[:3], args[6])  # gives None
-        or same_types(*args[:4], args[5], args[8])
-    ),
+    checks=lambda _, args: need_same_types(*args),
     doc="Sums over sliding windows, y[b, o] = bias[o] + Σ_c w[o, c] ⋆ x[b, c].",
 )
 
@@ -233,6 +230,22 @@ weight_gradient: Op = internal(
 
 
 # -- what is no convolution -----------------------------------------------------------------------
+
+
+def need_same_types(
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    transposed: bool,
+    extra: Sizes,
+    groups: int,
+) -> None:
+    """Both checks of types, of a convolution's arguments."""
+    same_types_before_shapes(x, w, bias, transposed)
+    same_types(x, w, bias, stride, dilation, groups)
 
 
 def same_types_before_shapes(x: Any, w: Any, bias: Any, transposed: bool) -> None:
