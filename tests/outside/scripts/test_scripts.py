@@ -8,7 +8,6 @@ compared, has its reason here or beside `search.ENDS` and `search.COMPOSED`:
 - the order in which gradients reach the parameters of one layer, which follows from that;
 - modules where classes stand (`torch.optim.adamw`): they are right under the alias only;
 - which attribute a library misses first in what is no tensor; tensors of the meta device among others;
-- refusals that PyTorch has for its own makers' sake: `func.grad` of a Function without `setup_context`;
 - how many numbers `jit.trace` draws while it checks what it wrote down;
 - scripts whose numbers PyTorch itself changes where parameters change in the tenth digit: signs of
   gradients that are zero but for rounding.
@@ -148,6 +147,15 @@ SHORT = [
     "f = lambda w, v: (torch.exp(w @ v) ** 2).sum()\n"
     "see(func.hessian(f, argnums=(0, 1))(torch.ones(3, 2), torch.ones(2)))",
     "torch.manual_seed(0)\nsee(nn.Conv1d(3, 3, 0).bias, torch.rand(1))",
+    *(
+        "class Twice(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        f"        return x * 2\nsee(func.{way}(torch.ones(2)))"
+        for way in (
+            "grad(lambda x: Twice.apply(x).sum())",
+            "vmap(Twice.apply)",
+            "jacrev(Twice.apply)",
+        )
+    ),
     "nn.utils.parameters_to_vector(nn.LazyLinear(2).parameters())",
     "m = nn.GroupNorm(2, 2)\ntry:\n    nn.utils.prune.random_structured(m, 'weight', amount=1, dim=0)\n"
     "except ValueError:\n    see([n for n, _ in m.named_parameters()])",
