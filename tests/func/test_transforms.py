@@ -239,6 +239,41 @@ def test_random_numbers(randomness: str) -> None:
     assert (made[0] == made[1]).all() == (randomness == "same")
 
 
+@pytest.mark.parametrize("randomness", ["error", "different", "same"])
+@pytest.mark.parametrize("batched", [True, False])
+def test_draws_of_distributions_that_tensors_give(randomness: str, batched: bool) -> None:
+    """One for all, of each example's own, or refused: of the same seed, what PyTorch draws."""
+    draws = (
+        lambda m, v: m.bernoulli(v.sigmoid()),
+        lambda m, v: m.bernoulli(v, 0.5),
+        lambda m, v: m.zeros(3).uniform_() + v,
+        lambda m, v: m.zeros_like(v).bernoulli_(v.sigmoid()),
+        lambda m, v: m.normal(v, 2.0),
+        lambda m, v: m.normal(v, v.exp()),
+        lambda m, v: m.poisson(v.exp()),
+        lambda m, v: m.binomial(v.exp().ceil(), v.sigmoid()),
+        lambda m, v: m.multinomial(v.sigmoid(), 2),
+        lambda m, v: m.multinomial(v.sigmoid().expand(2, 3), 2, replacement=True),
+        lambda m, v: m._standard_gamma(v.exp()),
+        lambda m, v: m._sample_dirichlet(v.exp()),
+        lambda m, v: v + m.randperm(3),
+    )
+
+    def run(m: Any, draw: Any) -> Any:
+        m.manual_seed(0)
+        one = data(m, 3)
+
+        def example(v: Any) -> Any:
+            return draw(m, v if batched else one) + v * 0
+
+        return attempt(m.func.vmap(example, randomness=randomness), data(m, 5, 3))
+
+    for draw in draws:
+        (want, expected), (got, raised) = run(torch, draw), run(tt, draw)
+        assert str(expected) == str(raised)
+        assert expected is not None or not differences(want, got)
+
+
 def test_ensemble() -> None:
     """Stacked parameters of several modules, all run at once."""
     nets = [tt.nn.Linear(3, 2).double() for _ in range(4)]

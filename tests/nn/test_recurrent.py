@@ -197,3 +197,16 @@ def test_complex_numbers(kind: str) -> None:
         out.abs().sum().backward()
         results.append((out.detach(), x.grad, [p.grad for p in network.parameters()]))
     assert not differences(*results, slack=10)
+
+
+def test_what_relu_cuts_off_stops_nan() -> None:
+    """The second derivative of a norm at zeros is NaN, and ends at steps that gave zero."""
+    results = []
+    for m, network in zip((torch, tt), pair("RNN", 3, 4, nonlinearity="relu"), strict=True):
+        with m.no_grad():
+            for p in network.parameters():
+                p.copy_(-p.abs())
+        x = wave(m, 3, 2, 3).abs().detach().requires_grad_()
+        (g,) = m.autograd.grad(network(x)[0].norm(dim=-1).sum(), x, create_graph=True)
+        results.append((g, m.autograd.grad(g.square().sum(), x)))
+    assert not differences(*results)

@@ -24,6 +24,7 @@ from toytorch.core.views import CUSTOM_VIEW, MANY_VIEWS, NO_GRAD_VIEW, maker
 from toytorch.facts import state, warned
 from toytorch.facts.hints import Fn
 from toytorch.facts.node import SAVED_TWICE, Node, Output, Packed, check_version, remember, sequence
+from toytorch.facts.package import is_ours
 from toytorch.ops.creation.create import zeros
 
 
@@ -325,6 +326,13 @@ class Function:
                 outputs = cls.forward(*inputs)
                 cls.setup_context(context, inputs, outputs)
             else:
+                if state.local.transforms and not is_ours(cls.__module__):
+                    raise RuntimeError(
+                        "In order to use an autograd.Function with functorch transforms (vmap, grad, "
+                        "jvp, jacrev, ...), it must override the setup_context staticmethod. For more "
+                        "details, please see "
+                        "https://pytorch.org/docs/main/notes/extending.func.html"
+                    )
                 outputs = cls.forward(context, *inputs)
         finally:
             state.set_grad(recording)

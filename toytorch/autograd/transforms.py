@@ -88,10 +88,13 @@ def replaced(args: Args, argnums: Any, new_values: Any) -> tuple[Any, ...]:
     return tuple(full)
 
 
-def filled(grads: Sequence[Tensor | None], xs: list[Tensor], tracked: bool) -> list[Tensor]:
-    """Gradients with zeros where nothing depends on an input."""
+def filled(
+    grads: Sequence[Tensor | None], xs: list[Tensor], tracked: bool, more: bool
+) -> list[Tensor]:
+    """Gradients with zeros where nothing depends on an input; without history where nobody outside
+    tracks them, nor (unless `more`) the batches and tangents that they carry."""
     found = [zeros_like(released(x)) if g is None else g for g, x in zip(grads, xs)]
-    return found if tracked else [released(g) for g in found]
+    return found if tracked else list(map(released if more else cut, found))
 
 
 def grad_and_value(func: Fn, argnums: Ints = 0, has_aux: bool = False) -> Any:
@@ -121,7 +124,7 @@ def grad_and_value(func: Fn, argnums: Ints = 0, has_aux: bool = False) -> Any:
                 grads = grad_of(value, xs, create_graph=more, allow_unused=True)
             else:
                 grads = [None] * len(xs)
-        found = tree_unflatten(filled(grads, xs, tracked), tree_flatten(tree)[1])
+        found = tree_unflatten(filled(grads, xs, tracked, more), tree_flatten(tree)[1])
         value = value if tracked else released(value)
         return found, ((value, kept_aux(aux, tracked)) if has_aux else value)
 
@@ -226,7 +229,7 @@ def vjp(func: Fn, *primals: Tensor, has_aux: bool = False) -> Any:
         kept = here and (shown or any(isinstance(u, Tensor) and u._requires_grad for u in us))
         again = here and (more or any(isinstance(u, Tensor) and has_history(u) for u in us))
         grads = where_wanted(outs, xs, us, again)
-        return tree_unflatten(filled(grads, xs, kept), tree_flatten(tree)[1])
+        return tree_unflatten(filled(grads, xs, kept, again), tree_flatten(tree)[1])
 
     seen = result if wanted and shown else tree_map(released, result)
     return (seen, pull, kept_aux(aux, wanted and shown)) if has_aux else (seen, pull)

@@ -51,7 +51,10 @@ class Batch:
 
     def on_call(self, op: Op, args: Args, out: Any) -> Any:
         """An op on one example, from the function's view."""
-        if not self.any_full(args):
+        batched = self.any_full(args)
+        if op.random:
+            self.check_randomness(batched)
+        if not batched and (not op.random or self.randomness == "same"):
             return dispatch.call(op, args, out)
         if out is not None:
             raise RuntimeError(f"vmap: {op.name}(): out= is not supported inside vmap")
@@ -69,17 +72,23 @@ class Batch:
         """A write into a batched tensor."""
         target: Tensor = args[0]
         if op.random:
-            self.check_randomness()
+            self.check_randomness(self.any_full(args[1:]))
         whole = self.full(target)
-        if not self.any_full(args):
-            return write.inplace(op, args)
-        if whole is None:
+        if whole is None and self.any_full(args):
             raise RuntimeError(
                 f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists "
                 f"a Tensor `other` in extra_args that has more elements than `self`. This happened "
                 f"due to `other` being vmapped over but `self` not being vmapped over in {op.name}_"
                 ". Please try to use out-of-place operators instead of inplace arithmetic."
             )
+        if op.random and whole is None and self.randomness == "different":
+            raise RuntimeError(
+                "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This "
+                "will appear like same randomness. If this is necessary for your usage, please "
+                "file an issue with functorch."
+            )
+        if whole is None:
+            return write.inplace(op, args)
         needs = state.local.grad and bool(op.derivatives) and record.wants_grad(op, args)
         node = record.record(op, args, target, overwritten=target) if needs else None
         if op.random:
@@ -87,7 +96,7 @@ class Batch:
                 write.inplace(op, args)  # the first example's numbers, for all
                 whole.copy_(whole[0].clone().unsqueeze(0).expand(whole.shape))
             else:
-                write.inplace(op, (whole, *args[1:]))
+                write.inplace(op, batching.elementwise(op, args, self.full))
         else:
             whole.copy_(batching.run(op, args, self.full, self.size))
         inplace.bump(target)
@@ -95,8 +104,14 @@ class Batch:
             inplace.rebase(target, node)
         return target
 
-    def check_randomness(self) -> None:
-        """Refuses random numbers where the caller did not say what they should be."""
+    def check_randomness(self, batched: bool = False) -> None:
+        """Refuses random numbers where the caller did not say what they should be, and the same ones
+        of distributions that a batch gives."""
+        if batched and self.randomness == "same":
+            raise RuntimeError(
+                "Vmap does not currently support same randomness with a batched tensor input. "
+                "Please file an issue with functorch"
+            )
         if self.randomness == "error":
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use "
@@ -110,6 +125,13 @@ class Batch:
         if self.randomness == "same":
             return make(())
         return self.hide(make((self.size,)))
+
+    def on_random_by(self, make: Fn, input: Tensor) -> Tensor:
+        """Random numbers of a tensor's distributions: `make(input)` makes them of one or of a batch."""
+        self.check_randomness(self.full(input) is not None)
+        if self.randomness == "same":
+            return make(input)
+        return self.hide(make(batching.spread(input, self.full, self.size)))
 
 
 def vmap(

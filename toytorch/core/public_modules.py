@@ -46,6 +46,7 @@ utils.benchmark.timing       torch.utils.benchmark.utils.timer    Language Timer
 utils.data.sampler     torch.utils.data.distributed   DistributedSampler
 jit.function           torch.jit                      ScriptFunction
 jit.module             torch.jit._script              RecursiveScriptModule ScriptModule
+jit.module             torch.jit._trace               TopLevelTracedModule TracedModule
 jit.failures           torch.jit                      Error
 jit.script.public      torch.jit                      CompilationUnit
 jit.script.errors      torch.jit.frontend             FrontendError NotSupportedError

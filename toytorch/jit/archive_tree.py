@@ -18,7 +18,8 @@ from toytorch.nn.modules.module import Module
 from toytorch.nn.parameter import Parameter
 
 CLASSES = {
-    "TracedModule": TracedModule,
+    "TracedModule": RecursiveScriptModule,
+    "TopLevelTracedModule": RecursiveScriptModule,
     "RecursiveScriptModule": RecursiveScriptModule,
     "Scripted": RecursiveScriptModule,
     "ScriptModule": ScriptModule,
@@ -111,7 +112,8 @@ def grown(tree: Any, values: Values, depth: int = 0) -> Module:
     for key, (value, persistent) in tree["buffers"].items():
         made.register_buffer(key, expected(values.of(value), Tensor), bool(persistent))
     for key, child in tree["children"].items():
-        made.add_module(key, None if child is None else grown(child, values, depth + 1))
+        part = child and RecursiveScriptModule(grown(child, values, depth + 1), {})
+        made.add_module(key, part)
     for key, value in tree["attributes"].items():
         if key.startswith("__") or key in OWN or (hasattr(made, key) and key != "training"):
             raise ValueError(f"an attribute may not be called {key!r}")

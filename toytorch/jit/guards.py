@@ -14,6 +14,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from toytorch.facts.hints import Fn
 from toytorch.facts.package import is_ours
 from toytorch.jit.executor import exact, facts_of
 from toytorch.nn import Module
+from toytorch.nn.modules.module import ANYWHERE
 
 Getter = Callable[[], Any]
 
@@ -59,7 +61,7 @@ class GuardedState:
                 self.look(self.function)
         while True:
             known = len(self.names), len(self.getters)
-            kinds: list[Any] = []
+            kinds: list[Any] = [*chain.from_iterable(ANYWHERE)]  # the hooks of every module
             for value in leaves:
                 self.add(value, kinds)
             for get in self.getters:
@@ -148,7 +150,14 @@ class GuardedState:
 
     def add_module(self, module: Module, kinds: list[Any], depth: int) -> None:
         """Adds a module's numbers and texts (`training` is one), its hooks and its children."""
-        kinds += (module, len(module._forward_hooks), len(module._forward_pre_hooks))
+        kinds += (
+            module,
+            *module._forward_pre_hooks,  # each by its number, which no two hooks share
+            *module._forward_hooks,
+            *module._backward_pre_hooks,
+            *module._backward_hooks,
+            *module._node_hooks,
+        )
         own = not of_library(module.__class__.__module__)
         if own and module.__class__ not in self.classes:
             self.look_at_class(module.__class__)

@@ -66,7 +66,9 @@ NOTHING = object()
 
 def fields(module: Module) -> set[str]:
     """The tensors, children and attributes of a module, by name."""
-    original = module.__dict__.get("_original", module)
+    original = (
+        module if isinstance(module, TracedModule) else module.__dict__.get("_original", module)
+    )
     names = {*module._parameters, *module._buffers, *module._modules}
     names.update(n for n in (*vars(original), *vars(module)) if not n.startswith("_"))
     if original.__dict__.get("_frozen"):
@@ -179,7 +181,7 @@ class ScriptModule(Module, metaclass=Scripting):
         if isinstance(value, Attribute):
             self.__dict__.setdefault("_jit_attributes", {})[name] = value
             value = value.value
-        whole = self.__dict__.get("_methods") and "_original" not in self.__dict__
+        whole = self.__dict__.get("_methods") or "_original" in self.__dict__
         if name in self.__dict__.get("_constants", ()):
             raise RuntimeError(f"Can't set constant '{name}' which has value:{getattr(self, name)}")
         if whole and isinstance(value, Module) and not isinstance(value, ScriptModule):
@@ -334,29 +336,35 @@ def special(module: ScriptModule, name: str) -> Any:
     return found.__get__(module, type(module))
 
 
-def _shown(module: Module, name: str) -> str:
-    """A traced module in words: of each of its parts the class that it was written as."""
-    lines = [f"original_name={name}"]
-    for place, part in module._modules.items():
-        if part is not None:
-            lines.append(f"({place}): " + _shown(part, type(part).__name__).replace("\n", "\n  "))
-    return f"{name}({lines[0]})" if len(lines) == 1 else f"{name}(\n  " + "\n  ".join(lines) + "\n)"
-
-
 class TracedModule(ScriptModule):
-    """What `trace` makes of a module."""
+    """A part of a traced module: it shares its tensors with the module it stands for, and nothing else."""
 
     def __init__(
         self, original: Module | None = None, methods: dict[str, ScriptFunction] | None = None
     ) -> None:
         super().__init__(original, methods)
-        self.__dict__["_modules"] = {k: m for k, m in self._modules.items() if m is not None}
+        self.__dict__["_modules"] = {
+            name: part if isinstance(part, ScriptModule) else TracedModule(part)
+            for name, part in self._modules.items()
+            if part is not None
+        }
 
-    def __repr__(self) -> str:
-        return _shown(self, self.original_name)
+    train = Module.train  # the original stays in its mode
+
+    @InModule
+    def forward(self, *args: Tensor, **kwargs: object) -> Any:
+        raise RuntimeError("Trace submodules cannot be called.")
 
     def __getattr__(self, name: str) -> Any:
-        original = self.__dict__.get("_original")
-        if original is not None and original._modules.get(name, name) is None:
-            raise AttributeError(f"'{self.original_name}' object has no attribute '{name}'")
-        return super().__getattr__(name)
+        for table in ("_methods", "_parameters", "_buffers", "_modules"):
+            found = self.__dict__.get(table, {}).get(name)
+            if found is not None:
+                return found
+        raise AttributeError(f"'RecursiveScriptModule' object has no attribute '{name}'")
+
+    def _get_name(self) -> str:
+        return self.original_name
+
+
+class TopLevelTracedModule(TracedModule):
+    """What `trace` makes of a module."""

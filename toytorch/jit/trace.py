@@ -22,7 +22,7 @@ from toytorch.facts.pytree import tree_flatten, tree_leaves, tree_map, tree_unfl
 from toytorch.jit import switch, types
 from toytorch.jit.function import TracedFunction, signature
 from toytorch.jit.ir import Graph, Pass, Value
-from toytorch.jit.module import TracedModule
+from toytorch.jit.module import TopLevelTracedModule, TracedModule
 from toytorch.jit.passes.dce import eliminate_dead_code
 from toytorch.jit.script.annotations import spelled
 from toytorch.jit.specialise import copied
@@ -125,7 +125,7 @@ def trace_module(
     strict: bool = True,
     passes: Sequence[Pass] | None = None,
     **unused: Any,
-) -> TracedModule:
+) -> TopLevelTracedModule:
     """A module whose methods named in `inputs` are traced, like `torch.jit.trace_module`."""
     if not isinstance(mod, Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
@@ -141,7 +141,7 @@ def trace_module(
         if check_trace:
             others = (more[name] for more in check_inputs or () if name in more)
             verify(methods[name], run, args, check_tolerance, map(as_args, others))
-    return TracedModule(mod, methods)
+    return TopLevelTracedModule(mod, methods)
 
 
 def refuse_backward_hooks(mod: Module) -> None:

@@ -25,6 +25,12 @@ class Unsupported(Exception):
 def run(op: Op, args: Args, full: Fn, size: int) -> Any:
     """The results over the batch. `full(value)` is the batch of an argument, None without one."""
     try:
+        if op.random:  # drawn in one go, for each example by itself
+
+            def batch(value: object) -> Tensor | None:
+                return spread(value, full, size) if isinstance(value, Tensor) else None
+
+            return dispatch.call(op, elementwise(op, args, batch))
         if callable(op.batch):
             return op.batch(op, args, full, size)
         if op.batch == "elementwise":

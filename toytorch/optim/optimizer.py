@@ -20,6 +20,7 @@ from toytorch.facts import warned
 from toytorch.facts.dtype import float32
 from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.node import RemovableHandle
+from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation.from_data import as_tensor
 from toytorch.ops.elementwise.complex_numbers import view_as_real
 from toytorch.optim import rule
@@ -242,7 +243,13 @@ class Optimizer:
                     refuse_overlap(p)
                     known = self.state.get(p)
                     values: State = {} if known is None else known
-                    self.update(p, p._grad, values, on_tensors(group, p))
+                    try:
+                        self.update(p, p._grad, values, on_tensors(group, p))
+                    except ValueError:  # NumPy's, where state was loaded for another shape
+                        for t in values.values():
+                            if isinstance(t, Tensor):
+                                broadcast_pair(t.shape, p.shape)
+                        raise
                     if known is None and values:  # a rule without state leaves none behind
                         self.state[p] = values
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import re
 import time
 import warnings
@@ -24,6 +25,7 @@ def main() -> None:
     groups: dict[str, list[int]] = defaultdict(list)
     first, _, end = options.seeds.partition(":")
     warnings.simplefilter("ignore")
+    importlib.import_module("torch._dynamo")  # takes seconds, which no script should be charged
     began, kinds = time.perf_counter(), Counter[str]()
     for seed in range(int(first), int(end)):
         if options.show:

@@ -8,7 +8,6 @@ compared, has its reason here or beside `search.ENDS` and `search.COMPOSED`:
 - the order in which gradients reach the parameters of one layer, which follows from that;
 - modules where classes stand (`torch.optim.adamw`): they are right under the alias only;
 - which attribute a library misses first in what is no tensor; tensors of the meta device among others;
-- refusals that PyTorch has for its own makers' sake: `func.grad` of a Function without `setup_context`;
 - how many numbers `jit.trace` draws while it checks what it wrote down;
 - scripts whose numbers PyTorch itself changes where parameters change in the tenth digit: signs of
   gradients that are zero but for rounding.
@@ -65,6 +64,19 @@ new.load_state_dict(old.state_dict())
 see(new.state_dict(), groups is new.param_groups, new)
 new.step()
 see(w)"""
+TRACED = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.seq, self.gone, self.size = nn.Linear(3, 2), nn.Sequential(nn.ReLU()), None, 3
+        self.tied = self.fc
+
+    def forward(self, x):
+        return self.seq(self.tied(x))
+
+m = Net()
+traced = torch.jit.trace(m, torch.ones(1, 3))
+"""
 SHORT = [
     *(LOOPED.format(cell=cell) for cell in ("GRUCell", "LSTMCell", "RNNCell")),
     *(
@@ -105,6 +117,69 @@ SHORT = [
     "nn.LazyLinear(2)(torch.ones(1, 2))\n@torch.compile(backend='eager')\ndef f(a):\n"
     "    if a.sum() > 0:\n        a = -a\n    return a * a\nfor n in (2, 2, 3):\n    see(f(torch.ones(n)))",
     "WN(m := nn.Linear(2, 2))\nsaved(m)",
+    *(
+        "model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())\nmodel.compile(backend='eager')\n"
+        f"def passed(word):\n    h = {where}(lambda *a: see(word))\n"
+        "    model(torch.ones(1, 2)).sum().backward()\n    h.remove()\n    see(word + ' was removed')\n"
+        "    model(torch.ones(1, 2)).sum().backward()\npassed('first')\npassed('second')"
+        for where in (
+            "model[0].register_forward_hook",
+            "model[0].register_full_backward_pre_hook",
+            "model.register_full_backward_hook",
+            "nn.modules.module.register_module_forward_pre_hook",
+        )
+    ),
+    *(
+        TRACED + ask
+        for ask in (
+            "see(traced, [type(m).__name__ for m in traced.modules()], traced.eval().fc.training, m.fc.training)",
+            "traced.fc(torch.ones(3))",
+            "traced.size",
+            "traced.fc.in_features",
+            "traced.seq[0]",
+            "traced.gone",
+            "traced.fc = nn.Linear(3, 2)",
+            "see(traced.fc.weight is m.fc.weight, traced.fc is traced.tied)",
+            "see(type(torch.jit.trace(traced.fc, torch.ones(3))).__name__, saved(traced.state_dict()))",
+        )
+    ),
+    "data.DataLoader(Stream(3), sampler=[0], shuffle=True)",
+    "f = lambda w, v: (torch.exp(w @ v) ** 2).sum()\n"
+    "see(func.hessian(f, argnums=(0, 1))(torch.ones(3, 2), torch.ones(2)))",
+    "torch.manual_seed(0)\nsee(nn.Conv1d(3, 3, 0).bias, torch.rand(1))",
+    *(
+        "class Twice(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        f"        return x * 2\nsee(func.{way}(torch.ones(2)))"
+        for way in (
+            "grad(lambda x: Twice.apply(x).sum())",
+            "vmap(Twice.apply)",
+            "jacrev(Twice.apply)",
+        )
+    ),
+    "nn.utils.parameters_to_vector(nn.LazyLinear(2).parameters())",
+    "m = nn.GroupNorm(2, 2)\ntry:\n    nn.utils.prune.random_structured(m, 'weight', amount=1, dim=0)\n"
+    "except ValueError:\n    see([n for n, _ in m.named_parameters()])",
+    *(
+        f"F.{name}(torch.ones({shape}).to(torch.complex64), {dim})"
+        for name in ("softmax", "log_softmax")
+        for shape in ("2, 3", "1, 4", "5")
+        for dim in (0, -1)
+    ),
+    *(
+        f"o, new = (optim.{name}([nn.Parameter(torch.ones(n, 2))], lr=0.1) for n in (4, 3))\n"
+        "for it in (o, new):\n    it.param_groups[0]['params'][0].sum().backward()\no.step()\n"
+        "new.load_state_dict(o.state_dict())\nnew.step()"
+        for name in ("Adam", "Adagrad", "RMSprop", "Adadelta")
+    ),
+    *(
+        f"F.{name}(torch.ones({batch}, 2, 8).{kind}(), torch.ones(2, {width}, {size}).double(), {bias})"
+        for name in ("conv1d", "conv_transpose1d")
+        for batch in (1, 2)
+        for kind in ("float", "cfloat", "long")
+        for width in (1, 2)
+        for size in (1, 3)
+        for bias in ("None", "torch.ones(2).double()")
+    ),
     "nn.LazyLinear(2).requires_grad_(False)",
     "nn.Module().get_extra_state()",
     *(f"nn.Sequential({wrong})" for wrong in ("nn.ReLU", "3", "lambda x: x", "torch.ones(1)")),

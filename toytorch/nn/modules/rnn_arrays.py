@@ -424,6 +424,9 @@ def rnn_backward(
     for lo, hi in reversed(spans):
         d = d_gates[lo:hi]
         xp.add(dh[: hi - lo], g_out[lo:hi], out=d)
-        d *= outputs[lo:hi] > 0 if relu else 1 - outputs[lo:hi] ** 2
+        if relu:  # where it cut off, not even NaN passes
+            xp.copyto(d, 0, where=outputs[lo:hi] <= 0)
+        else:
+            d *= 1 - outputs[lo:hi] ** 2
         times(d, dh[: hi - lo])
     return d_gates, dh, product_of(xp, d_gates.T, before(xp, outputs, h0, spans))

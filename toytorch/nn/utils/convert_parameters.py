@@ -26,7 +26,7 @@ def parameters_to_vector(parameters: Any) -> Tensor:
     device, parts = None, []
     for p in parameters:
         device = _same_device(p, device)
-        parts.append(p.reshape(-1))
+        parts.append(p.view(-1))
     return registry["cat"].function(parts)
 
 

@@ -110,7 +110,12 @@ class BasePruningMethod(Recomputed, ABC):
             )
         scores = value if importance_scores is None else importance_scores
         before = getattr(module, name + "_mask").detach().clone() if earlier else ones_like(value)
-        mask = method.compute_mask(scores.detach(), before.detach())
+        try:
+            mask = method.compute_mask(scores.detach(), before.detach())
+        except Exception:
+            if not earlier:  # it was taken out before, and is the last parameter now, as in PyTorch
+                module._parameters[name] = module._parameters.pop(name)
+            raise
         if not earlier:
             module.register_parameter(name + "_orig", value)
             del module._parameters[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -89,6 +90,16 @@ def drawn_here(make: Fn) -> Tensor:
             with state.below(mode):
                 return ask(make)
     return make(())
+
+
+def drawn_by(make: Fn, input: Tensor) -> Tensor:
+    """`make(input)`, random numbers of the distributions that a tensor gives; vmap makes them of a whole batch."""
+    for mode in reversed(state.local.modes):
+        ask = getattr(mode, "on_random_by", None)
+        if ask is not None:
+            with state.below(mode):
+                return ask(make, input)
+    return make(input)
 
 
 def plainly_drawn(how: Fn, size: tuple[Any, ...], kind: DType | None = None) -> Tensor | None:
@@ -340,9 +351,15 @@ def randperm(
     _refuse_length(n, dtype if out is None else out.dtype)
     where = given(device, create.get_default_device())
     where = where if where is cpu else device_class(where)
+
+    def draw(lead: Any) -> Tensor:
+        rng = generator_of(where, generator)
+        orders = [rng.permutation(n) for _ in range(math.prod(lead))]
+        one = orders[0] if not lead else base.of_array(orders[0]).xp.stack(orders)
+        return wrap(narrowed(one, dtype.numpy), dtype)
+
     with base.of_device(where).on(where):
-        drawn_order = generator_of(where, generator).permutation(n)
-        made = wrap(narrowed(drawn_order, dtype.numpy), dtype)
+        made = drawn(draw, "randperm")
     return create.put_out(made.requires_grad_() if requires_grad else made, out, aten="randperm")
 
 

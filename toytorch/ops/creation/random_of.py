@@ -20,7 +20,7 @@ from toytorch.facts.hints import Array, ArrayModule, Device, DType, Layout, Shap
 from toytorch.facts.size import broadcast_pair
 from toytorch.ops.creation import create
 from toytorch.ops.creation.draw_refusals import REAL, refuse
-from toytorch.ops.creation.random import draw_array, drawn, need_float
+from toytorch.ops.creation.random import draw_array, drawn, drawn_by, need_float
 from toytorch.ops.creation.random_fill import probabilities
 from toytorch.ops.creation.random_numbers import narrowed, normal_numbers, source_of
 from toytorch.ops.define import general, in_own_type, public, underived, watched
@@ -135,17 +135,25 @@ def multinomial(
         raise RuntimeError(
             f"multinomial only supports floating-point dtypes for input, got: {input.dtype.legacy}"
         )
-    weights = input._array
-    if weights.dtype.char not in "fd":
-        weights = weights.astype(np.float32)
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if not replacement and num_samples > weights.shape[-1]:
+    if not replacement and num_samples > input.shape[-1]:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
+    made = drawn_by(lambda rows: _picked(rows, num_samples, replacement, generator), input)
+    return create.put_out(made, out)
+
+
+def _picked(
+    input: Tensor, num_samples: int, replacement: builtins.bool, generator: Generator | None
+) -> Tensor:
+    """Indices of the last dimension."""
+    weights = input._array
+    if weights.dtype.char not in "fd":
+        weights = weights.astype(np.float32)
     rows = weights.reshape(-1, weights.shape[-1])
     largest = rows.max(-1) if rows.size else rows.sum(-1)
     if weights.size and not (weights.min() >= 0 and largest.max() < np.inf):
@@ -153,8 +161,7 @@ def multinomial(
     if not largest.all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if not len(rows):
-        empty = input.new_empty((*weights.shape[:-1], num_samples), dtype=types.int64)
-        return create.put_out(empty, out)
+        return input.new_empty((*weights.shape[:-1], num_samples), dtype=types.int64)
     rng = generator_of(input.device, generator)
     if replacement and num_samples > 1:
         picks = rng.uniform(len(rows) * num_samples, np.float64).reshape(len(rows), num_samples)
@@ -175,8 +182,7 @@ def multinomial(
             found = keys.argmax(-1)
         else:
             found = np.argsort(-keys, axis=-1, kind="stable")[:, :num_samples]
-    made = wrap(found.astype(np.int64, copy=False).reshape(*weights.shape[:-1], num_samples))
-    return create.put_out(made, out)
+    return wrap(found.astype(np.int64, copy=False).reshape(*weights.shape[:-1], num_samples))
 
 
 def _bernoulli_of(xp: ArrayModule, a: Array, generator: Generator | None) -> Any:
@@ -219,8 +225,10 @@ def bernoulli(
                 "bernoulli() received an invalid combination of arguments - got (Tensor, float, "
                 "out=Tensor)"
             )
-        made = create.empty_like(input.contiguous())
-        made.bernoulli_(p, generator=generator)
+        made = drawn_by(
+            lambda like: create.empty_like(like.contiguous()).bernoulli_(p, generator=generator),
+            input,
+        )
         underive("aten::bernoulli", [input], made)
         return made
     if out is not None and out.dtype is not input.dtype:

@@ -18,7 +18,7 @@ from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import called
 from toytorch.facts.device import channels_last, channels_last_3d
-from toytorch.facts.dtype import IN_C, no_kernel
+from toytorch.facts.dtype import IN_C, float32, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Fn, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.ops import flops
@@ -53,12 +53,13 @@ def _convolution(
         tuple(v) * n if len(v) == 1 else tuple(v) for v in (stride, padding, dilation, extra)
     )
     shapes = x.shape, w.shape, None if bias is None else bias.shape
+    same_types_before_shapes(x, w, bias, transposed)
     _check(*shapes, stride, padding, dilation, transposed, extra, groups)
     if transposed and x.dtype.kind not in "fc" and x.dtype.itemsize < 8:
         raise no_kernel(f"slow_conv_transpose{max(n, 2)}d_out_cpu", x.dtype)
     if x.dtype.kind == "b":
         raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
-    same_types(x, w, bias, transposed)
+    same_types(x, w, bias, stride, dilation, groups)
     if not x.size and x.shape[0] and x.shape[1]:
         raise RuntimeError(
             "Only zero batch or zero channel inputs are supported, but got input shape: "
@@ -188,7 +189,7 @@ convolution: Op = general(
     fresh=True,
     flops=flops.windows,
     layer=True,
-    checks=lambda _, args: same_types(args[0], args[1], args[2], args[6]),
+    checks=lambda _, args: need_same_types(*args),
     doc="Sums over sliding windows, y[b, o] = bias[o] + Σ_c w[o, c] ⋆ x[b, c].",
 )
 
@@ -231,8 +232,24 @@ weight_gradient: Op = internal(
 # -- what is no convolution -----------------------------------------------------------------------
 
 
-def same_types(x: Any, w: Any, bias: Any, transposed: bool) -> None:
-    """Refuses operands of several types, the bias first."""
+def need_same_types(
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    transposed: bool,
+    extra: Sizes,
+    groups: int,
+) -> None:
+    """Both checks of types, of a convolution's arguments."""
+    same_types_before_shapes(x, w, bias, transposed)
+    same_types(x, w, bias, stride, dilation, groups)
+
+
+def same_types_before_shapes(x: Any, w: Any, bias: Any, transposed: bool) -> None:
+    """Refuses a bias of another type than the input, and complex inputs of real weights."""
     if bias is not None and bias.dtype != x.dtype and not transposed:
         mine, theirs = (IN_C[kind.name] for kind in kinds(x, bias))
         raise RuntimeError(f"Input type ({mine}) and bias type ({theirs}) should be the same")
@@ -240,6 +257,18 @@ def same_types(x: Any, w: Any, bias: Any, transposed: bool) -> None:
         raise RuntimeError(
             f"Input type ({tensor_kind(x)}) and weight type ({tensor_kind(w)}) should be the same"
         )
+
+
+def same_types(x: Any, w: Any, bias: Any, stride: Sizes, dilation: Sizes, groups: int) -> None:
+    """Refuses operands of several types, in the words of the library that PyTorch would take."""
+    if w.dtype != x.dtype and kinds(x)[0] is float32:
+        height = w.shape[-2] if w.ndim > 3 else 1  # a line is an image of one row
+        large = groups > 1 or min(height, w.shape[-1]) > 3 or x.shape[0] > 1
+        if large and (max(*stride, *dilation, height, w.shape[-1]) > 1 or x.shape[0] >= 16):
+            raise RuntimeError(
+                f"Input type ({tensor_kind(x)}) and weight type ({tensor_kind(w)}) should be the "
+                "same or input should be a MKLDNN tensor and weight is a dense tensor"
+            )
     same_scalar_type(x, w)
     if bias is not None:
         same_scalar_type(x, bias)

@@ -66,7 +66,8 @@ def _shifted(xp: ArrayModule, a: Array, dim: int, name: str) -> Any:
         return a.copy(), 0
     if a.dtype.kind in "biuc":
         kind = from_numpy_dtype(a.dtype).legacy
-        raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{kind}'")
+        last = "_lastdim" if wrap_dim(dim, a.ndim) >= a.ndim - 1 else ""
+        raise NotImplementedError(f"\"{name}{last}_kernel_impl\" not implemented for '{kind}'")
     d = wrap_dim(dim, a.ndim)
     if a.ndim == 0:
         return a - a, None

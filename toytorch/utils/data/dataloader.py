@@ -119,8 +119,6 @@ class DataLoader:
         self, batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: bool
     ) -> None:
         """Refuses what chooses the elements of a batch in two ways, or cannot."""
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
         if self._stream and (shuffle or sampler is not None or batch_sampler is not None):
             what = "shuffle" if shuffle else "sampler" if sampler is not None else "batch_sampler"
             given = {"shuffle": shuffle, "sampler": sampler, "batch_sampler": batch_sampler}[what]
@@ -128,6 +126,8 @@ class DataLoader:
                 f"DataLoader with IterableDataset: expected unspecified {what} option, but got "
                 f"{what}={given}"
             )
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
                 raise ValueError(
