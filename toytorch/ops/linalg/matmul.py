@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from _thread import get_ident
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from toytorch.core.scalars import as_element
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts import state
 from toytorch.facts.dtype import IN_C, dtype, from_numpy_dtype, no_kernel
-from toytorch.facts.hints import Array, ArrayModule, Fn
+from toytorch.facts.hints import Array, ArrayModule, Fn, Sizes
 from toytorch.facts.size import broadcast_pair, wrap_dim
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
 from toytorch.kernels.tiled_product import FEWEST_OF_STACKS, fewest, product_of_rows, tiles
@@ -90,6 +92,11 @@ def same_of_dot(a: Any, b: Any) -> None:
         )
 
 
+LARGE = (
+    1 << 15
+)  # elements of a result, from which it pays that np.matmul, unlike dot, writes no zeros first
+
+
 def product_of(xp: ArrayModule, a: Array, b: Array) -> Any:
     """A·B of two matrices or stacks of them, by the kernels of a device or by its array module."""
     kind, here = a.dtype.char, a.__class__ is np.ndarray
@@ -101,7 +108,9 @@ def product_of(xp: ArrayModule, a: Array, b: Array) -> Any:
         made = attempt(xp, "product", a, b)
         if made is not None:
             return made
-    return a.dot(b) if here and kind in "fd" else xp.matmul(a, b)  # 0.4 µs less, the same BLAS
+    if here and kind in "fd" and len(a) * b.shape[-1] < LARGE:
+        return a.dot(b)
+    return xp.matmul(a, b)
 
 
 def stacked(xp: ArrayModule, a: Array, b: Array) -> Any:
@@ -129,22 +138,32 @@ def check_stacks(a: Array, b: Array) -> None:
         )
 
 
+@functools.lru_cache(1024)
+def way_of(
+    kind: np.dtype, x: Sizes, y: Sizes
+) -> tuple[Callable[[Array, Array], Array], bool] | None:
+    """What multiplies NumPy's matrices of a real type and such shapes, so small or so plain that further
+    questions would be felt, and whether it asks for rows without gaps; None where arrays are looked at."""
+    if not (len(x) == 2 == len(y) and x[1] == y[0] and kind.char in "fd"):
+        return None
+    few = x[0] * x[1] * y[1] < fewest()
+    blas = np.ndarray.dot if x[0] * y[1] < LARGE else np.matmul
+    if few and x[0] < LEAST:
+        return blas, False
+    return (product_of_rows(kind, x, y) or blas, True) if few or not tiles() else None
+
+
 def _mm(xp: ArrayModule, a: Array, b: Array) -> Any:
-    x, y, kind = a.shape, b.shape, a.dtype
-    if not (len(x) == 2 == len(y) and x[1] == y[0] and kind is b.dtype):
-        # or, rarely, equal types that are two objects
-        for name, m in (("self", a), ("mat2", b)):
-            if m.ndim != 2:
-                raise RuntimeError(f"{name} must be a matrix")
-        check_factors(a, b)
-        same_dtype(a, b)
-    elif kind.char in "fd" and a.__class__ is np.ndarray:
-        few = x[0] * x[1] * y[1] < fewest()  # so few that each further question would be felt
-        if few and x[0] < LEAST:
-            return a.dot(b)
-        if (few or not tiles()) and a.flags.c_contiguous and b.flags.c_contiguous:
-            product = None if few else product_of_rows(kind, x, y)
-            return a.dot(b) if product is None else product(a, b)
+    kind = a.dtype
+    if kind is b.dtype and a.__class__ is np.ndarray:
+        way = way_of(kind, a.shape, b.shape)
+        if way and not (way[1] and not (a.flags.c_contiguous and b.flags.c_contiguous)):
+            return way[0](a, b)
+    for name, m in (("self", a), ("mat2", b)):
+        if m.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix")
+    check_factors(a, b)
+    same_dtype(a, b)
     return product_of(xp, a, b)
 
 
