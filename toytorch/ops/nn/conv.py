@@ -19,7 +19,7 @@ from toytorch.core.tensor import Tensor
 from toytorch.facts.composed import called
 from toytorch.facts.device import channels_last, channels_last_3d
 from toytorch.facts.dtype import IN_C, float32, no_kernel
-from toytorch.facts.hints import Array, ArrayModule, Fn, Ints, Shape, Sizes
+from toytorch.facts.hints import Args, Array, ArrayModule, Fn, Ints, Shape, Sizes
 from toytorch.facts.size import WHOLE
 from toytorch.ops import flops
 from toytorch.ops.define import general, internal, public, takes_words
@@ -189,7 +189,7 @@ convolution: Op = general(
     fresh=True,
     flops=flops.windows,
     layer=True,
-    checks=lambda _, args: need_same_types(*args),
+    checks=lambda _, args: need_same_types(args),
     doc="Sums over sliding windows, y[b, o] = bias[o] + Σ_c w[o, c] ⋆ x[b, c].",
 )
 
@@ -232,18 +232,9 @@ weight_gradient: Op = internal(
 # -- what is no convolution -----------------------------------------------------------------------
 
 
-def need_same_types(
-    x: Tensor,
-    w: Tensor,
-    bias: Tensor | None,
-    stride: Sizes,
-    padding: Sizes,
-    dilation: Sizes,
-    transposed: bool,
-    extra: Sizes,
-    groups: int,
-) -> None:
+def need_same_types(args: Args) -> None:
     """Both checks of types, of a convolution's arguments."""
+    x, w, bias, stride, _, dilation, transposed, _, groups = args
     same_types_before_shapes(x, w, bias, transposed)
     same_types(x, w, bias, stride, dilation, groups)
 
