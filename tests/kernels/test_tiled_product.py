@@ -64,7 +64,7 @@ def test_any_order(size: tuple[int, int, int], kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["f", "d"])
 @pytest.mark.parametrize(
-    "size", [(64, 64, 64), (3, 320, 100), (150, 128, 128), (16, 48, 90)], ids=str
+    "size", [(64, 64, 64), (3, 320, 100), (150, 128, 128), (16, 48, 90), (999, 16, 80)], ids=str
 )
 def test_small_products_without_blas(size: tuple[int, int, int], kind: str) -> None:
     m, n, k = size

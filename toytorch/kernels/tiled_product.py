@@ -169,14 +169,14 @@ def product_of_small(
     if calls is None:
         return None
     shape, start = (m, n), zeros(n, kind)
-    call = calls[2][0]
+    packing, _, (call, *others) = calls
 
     def product(x: Array, y: Array) -> Array:
         made = np.empty(shape, kind)
-        if lines:
-            call(x, y, made, start)  # there is no last panel that overlaps
-        else:
+        if packing or others:
             run(calls, x, y, made, start)
+        else:  # the usual case
+            call(x, y, made, start)
         return made
 
     return product
