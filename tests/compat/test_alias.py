@@ -93,8 +93,8 @@ def test_without_a_program_the_use_is_told() -> None:
             "'torch.ao.quantization.quantize_fx' (toytorch has no quantization: torch.autocast",
         ),
         (
-            "import torch.fx.experimental.symbolic_shapes",
-            "symbolic_shapes' (toytorch has no graphs of whole programs with their derivatives",
+            "import torch._subclasses.functional_tensor.nothing",
+            "nothing' (toytorch has no graphs of whole programs with their derivatives",
         ),
         ("from torch.nn import Nothing", "cannot import name 'Nothing' from 'torch.nn'"),
     ],

@@ -53,11 +53,11 @@ def test_modules_of_moved_names() -> None:
 
 def test_classes_to_inherit_from() -> None:
     """A library's class below one that is not there can be made; an object of it says what is missing."""
-    place = "torch.fx.experimental"
-    kind = attribute(f"{place}.proxy_tensor", "ProxyTorchDispatchMode")
+    place = "torch._subclasses"
+    kind = attribute(f"{place}.functional_tensor", "FunctionalTensorMode")
     with pytest.raises(NotImplementedError, match=r"torch\.jit\.trace"):
         type("Own", (kind,), {})()
-    assert module_of(place).proxy_tensor is module_of(f"{place}.proxy_tensor")
+    assert module_of(place).functional_tensor is module_of(f"{place}.functional_tensor")
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = module_of(place).nothing
 

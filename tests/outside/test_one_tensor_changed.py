@@ -114,6 +114,11 @@ PLACES = whats(
 @pytest.mark.parametrize("number", range(len(OVER)))
 @pytest.mark.parametrize("place", range(len(PLACES)))
 def test_out_that_gets_a_copy_may_lie_anywhere(number: int, place: int) -> None:
+    if (number, place) == (1, 1) and pytest.importorskip(
+        "torch"
+    ).backends.cpu.get_cpu_capability() != "AVX512":
+        pytest.skip("with narrow registers PyTorch reads a number that it has written over")
+
     def what(m: Any) -> Any:
         x = m.arange(2.0, 11.0).reshape(3, 3)
         out = PLACES[place](m, x)

@@ -244,7 +244,7 @@ def same_types_before_shapes(x: Any, w: Any, bias: Any, transposed: bool) -> Non
     if bias is not None and bias.dtype != x.dtype and not transposed:
         mine, theirs = (IN_C[kind.name] for kind in kinds(x, bias))
         raise RuntimeError(f"Input type ({mine}) and bias type ({theirs}) should be the same")
-    if w.dtype != x.dtype and x.dtype.kind == "c":
+    if w.dtype != x.dtype and kinds(x)[0].is_complex:
         raise RuntimeError(
             f"Input type ({tensor_kind(x)}) and weight type ({tensor_kind(w)}) should be the same"
         )
@@ -252,7 +252,7 @@ def same_types_before_shapes(x: Any, w: Any, bias: Any, transposed: bool) -> Non
 
 def same_types(x: Any, w: Any, bias: Any, stride: Sizes, dilation: Sizes, groups: int) -> None:
     """Refuses operands of several types, in the words of the library that PyTorch would take."""
-    if w.dtype != x.dtype and kinds(x)[0] is float32:
+    if w.dtype != x.dtype and w.ndim > 2 and kinds(x)[0] is float32:
         height = w.shape[-2] if w.ndim > 3 else 1  # a line is an image of one row
         large = groups > 1 or min(height, w.shape[-1]) > 3 or x.shape[0] > 1
         if large and (max(*stride, *dilation, height, w.shape[-1]) > 1 or x.shape[0] >= 16):

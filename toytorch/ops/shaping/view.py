@@ -422,11 +422,11 @@ def expanded_strides(shape: Sizes, strides: Sizes, sizes: Sizes) -> Sizes | None
     return None if lead < 0 else tuple(made)
 
 
-def tensor_kind(a: Array) -> str:
+def tensor_kind(a: Array | Tensor) -> str:
     """The name of a tensor type, as error messages use it: of old types that of their class."""
-    legacy = from_numpy_dtype(a.dtype).legacy
-    old = legacy not in ("Bool", "BFloat16") and a.dtype.kind != "c"
-    return f"torch.{legacy}Tensor" if old else f"CPU{legacy}Type"
+    kind = a._dtype if isinstance(a, Tensor) else from_numpy_dtype(a.dtype)
+    old = kind.legacy not in ("Bool", "BFloat16") and not kind.is_complex
+    return f"torch.{kind.legacy}Tensor" if old else f"CPU{kind.legacy}Type"
 
 
 expand = view(
