@@ -62,9 +62,8 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             MADE.get(parent),
         ):
             return None  # below a module that somebody else put there
-        told = (
-            rest.partition(".")[0] in LACKING or parent in MADE
-        )  # what imports are told more of than "no module"
+        # Of some names imports are told more than that there is no such module.
+        told = rest.partition(".")[0] in LACKING or parent in MADE
         if not told and importlib.util.find_spec(own_name(fullname)) is None:
             return None
         return importlib.machinery.ModuleSpec(fullname, self)
