@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -30,9 +29,9 @@ class Draw(random.Random):
 
     def of(self, rule: str, **words: object) -> str:
         """One alternative of the rule, drawn out."""
-        return self.out(self.choice(RULES[rule]), words)
+        return self.out(self.choice(RULES[rule]), **words)
 
-    def out(self, text: str, words: Mapping[str, object] = {}) -> str:  # noqa: B006: nobody writes to it
+    def out(self, text: str, **words: object) -> str:
         """The text with every choice made."""
         while "⟨" in text:  # the innermost brackets first
             text = re.sub(r"⟨([^⟨⟩]*)⟩", lambda m: self.choice(m[1].split("|")), text)
