@@ -28,6 +28,16 @@ from toytorch.facts.package import is_ours
 from toytorch.ops.creation.create import zeros
 
 
+def refuse_transforms(cls: type) -> None:
+    """Refuses a program's function without `setup_context` where `vmap`, `grad` and the like run."""
+    if state.local.transforms and not is_ours(cls.__module__):
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, "
+            "jvp, jacrev, ...), it must override the setup_context staticmethod. For more "
+            "details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+        )
+
+
 class FunctionCtx:
     """What forward leaves for backward."""
 
@@ -326,13 +336,7 @@ class Function:
                 outputs = cls.forward(*inputs)
                 cls.setup_context(context, inputs, outputs)
             else:
-                if state.local.transforms and not is_ours(cls.__module__):
-                    raise RuntimeError(
-                        "In order to use an autograd.Function with functorch transforms (vmap, grad, "
-                        "jvp, jacrev, ...), it must override the setup_context staticmethod. For more "
-                        "details, please see "
-                        "https://pytorch.org/docs/main/notes/extending.func.html"
-                    )
+                refuse_transforms(cls)
                 outputs = cls.forward(context, *inputs)
         finally:
             state.set_grad(recording)
