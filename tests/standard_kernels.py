@@ -6,9 +6,8 @@
 What is in them is what the examples need: one step each of a convolutional network, an LSTM and a
 GPT, a multi-layer perceptron with four optimizers, and prediction with each; and reductions, losses
 and a block of a convolutional network that many programs have. Their kernels are
-written once for a level of processors (by a process that is told so by TOYTORCH_CPU; ARM's on any
-machine, since only the text is wanted) and compiled for each operating system. Where this
-processor cannot run a level, its packs are left as they are.
+written once for a level of processors, by a process that is told so (by TOYTORCH_CPU, or, of a level that
+this processor cannot run, by `pretend`: the text is the same), and compiled for each operating system.
 """
 
 from __future__ import annotations
@@ -202,9 +201,6 @@ def main(arguments: list[str]) -> int:
         return 0
     check, failed = arguments == ["--check"], False
     for level, triples in TRIPLES.items():
-        if level != "neon" and level not in processor.levels():
-            print(f"{level}: this processor cannot run it; its packs are left as they are")
-            continue
         found = asked(level)
         for system, triple in triples.items():
             path, new = standard.pack(system, level), packed(found, level, triple)

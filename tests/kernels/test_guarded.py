@@ -27,8 +27,8 @@ if not sys.platform.startswith("linux"):
 
 ROOT = Path(__file__).parents[2]
 KERNELS = [f"tests/kernels/test_{name}.py" for name in (
-    "conv", "few_channels", "chain", "radix", "pool", "matmul", "tiled_product", "reduce", "dispatch_stub", "threads",
-    "memory_ops", "copy", "few", "windows", "fourier_rows",
+    "conv", "few_channels", "chain", "radix", "pool", "matmul", "tiled_product", "blas_product", "reduce",
+    "dispatch_stub", "threads", "memory_ops", "copy", "few", "windows", "fourier_rows",
     "batched_product")] + [
     "tests/ops/test_by_kernels.py", "tests/ops/test_special_values.py",
     "tests/nn/test_recurrent_memory.py",

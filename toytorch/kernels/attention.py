@@ -48,6 +48,9 @@ CAUSAL_BACKWARD = Recipe("""x[h,i,j], z[i,j], g[h,i,j], l[h,i], d[h,i] -> p[h,i,
     s = p * (g - d)""")
 CAUSAL_ROWS = 64  # queries in a block where smaller blocks leave out more of what is hidden
 LEAST_ROWS = 64
+SCORES = (
+    1 << 19
+)  # bytes of the scores of a block, at least: each block costs 90 µs of calls beside its products
 FEW = 1 << 12  # scores that are computed as one block, without a plan
 
 
@@ -82,7 +85,7 @@ def blocks(shape: tuple[int, int, int, int], size: int, causal: bool) -> Iterato
     [(slice(64, 128, None), 128), (slice(0, 64, None), 64)]
     """
     batch, heads, queries, keys = shape
-    room = processor.this().l2 // (4 * size)
+    room = max(processor.this().l2 // 4, SCORES) // size
     rows = queries if queries * keys <= room else max(LEAST_ROWS, room // keys)
     rows = min(rows, CAUSAL_ROWS if causal else queries, queries)
     together = max(1, room // (rows * keys))  # heads

@@ -9,21 +9,19 @@ attention do, transposed), it is copied first.
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
 
 from toytorch.facts.hints import Array, Sizes
-from toytorch.kernels import copy, tiled_product
+from toytorch.kernels import blas_product, copy, tiled_product
+from toytorch.kernels.blas_product import batches_of, rows_of
 from toytorch.kernels.conv_tile import rows, table, tile
 from toytorch.kernels.tiled_product import ADDRESSES, FEWEST_OF_STACKS, PAGE, VECTORS, wide, zeros
 from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
 from toytorch.loops.runtime import jit, threads
 from toytorch.loops.runtime.array_call import ArrayCall
-
-Batch = tuple[int, int, int, int]  # a size, and the steps of A, B and C from one matrix to the next
 
 
 def product(a: Array, b: Array, out: Array | None = None) -> Any:
@@ -65,12 +63,7 @@ def product(a: Array, b: Array, out: Array | None = None) -> Any:
 
 def product_into(a: Array, b: Array, out: Array) -> Array:
     """A·B of stacks of matrices of one real type, in `out`, by whatever is faster."""
-    return np.matmul(a, b, out=out) if product(a, b, out) is None else out
-
-
-def rows_of(shape: Sizes, item: int) -> tuple[int, ...]:
-    """The strides of an array in rows, of elements of so many bytes."""
-    return tuple(item * math.prod(shape[d + 1 :]) for d in range(len(shape)))
+    return blas_product.matmul(a, b, out) if product(a, b, out) is None else out
 
 
 def one_by_one(a: Array, b: Array, made: Array | None) -> Any:
@@ -149,23 +142,3 @@ def plan(
         words = table(sizes | steps | own)
         products.append(ArrayCall(kernel, words, ADDRESSES, first, work))
     return transpose, products
-
-
-def batches_of(
-    shape: Sizes, a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...]
-) -> list[Batch]:
-    """The dimensions of a stack, those that lie side by side in all three as one.
-
-    >>> batches_of((4, 8), (800, 100), (1600, 200), (400, 50))
-    [(32, 100, 200, 50)]
-    """
-    made: list[Batch] = []
-    for n, *steps in zip(shape[::-1], a[::-1], b[::-1], c[::-1]):
-        if n == 1:
-            continue
-        if made and steps == [made[-1][0] * step for step in made[-1][1:]]:
-            size, *inner = made.pop()
-            made.append((size * n, inner[0], inner[1], inner[2]))
-        else:
-            made.append((n, steps[0], steps[1], steps[2]))
-    return made[::-1]

@@ -19,35 +19,38 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array, Value
-from toytorch.kernels import tiled_product
+from toytorch.kernels import blas_product, tiled_product
 from toytorch.kernels.conv_tile import TILES, most_rows, table, tile
 from toytorch.kernels.memory_format import transpose, transposition
 from toytorch.kernels.tiled_product import ADDRESSES, VECTORS, packed, wide, zeros
 from toytorch.loops import processor
 from toytorch.loops.llvm.builder import BLOCK
-from toytorch.loops.runtime import blas, jit
+from toytorch.loops.runtime import blas, jit, threads
 from toytorch.loops.runtime.array_call import ArrayCall
 from toytorch.loops.runtime.native import Native
 
 ROWS = 256  # of a band of BLAS's: fewer make small products, more do more of what is not needed
 LEAST, LEAST_OF_BLAS = 128, 512  # rows, from which a product by halves is faster
-SMALL = 1 << 23  # multiplications; fewer are done by halves for any number of threads
+LONG = 256  # terms of a sum, from which halves by BLAS are faster on several threads, too
 SYMMETRIC = 1 << 14  # elements of a product, from which it is worth looking whether it is symmetric
 
 
 def product(a: Array, b: Array) -> Any:
     """A·B of matrices by halves where B is Aᵀ, or by register tiles; None where BLAS should do it.
 
-    Large halves are for one thread: several would have to meet after each of the blocks.
+    Halves of large matrices by BLAS are for one thread or long sums: one thread at a time does a block on
+    the diagonal.
     """
     if (
         len(a) >= LEAST
         and is_transpose(a, b)
         and a.dtype.char in "fd"
         and min(a.strides) == a.itemsize  # BLAS reads it along its rows or its columns
-        and (blas.threads() == 1 or a.size * len(a) < SMALL)
         and jit.works()
-        and (len(a) >= LEAST_OF_BLAS or fits_tiles(a))
+        and (
+            fits_tiles(a)
+            or (len(a) >= LEAST_OF_BLAS and (threads.thread_count() == 1 or a.shape[1] >= LONG))
+        )
     ):
         return by_halves(a)
     return tiled_product.multiply(a, b)
@@ -101,9 +104,10 @@ def band_of(a: Array, made: Array, first: int, end: int) -> None:
     """Writes a band of columns from the diagonal down."""
     band, transposed = slice(first, end), a.T[:, first:end]
     # On the diagonal NumPy copies half of a small product, which then is symmetric bit by bit.
-    np.matmul(a[band], transposed, out=made[band, band])
+    with blas.one_thread:
+        np.matmul(a[band], transposed, out=made[band, band])
     if end < len(a):
-        np.matmul(a[end:], transposed, out=made[end:, band])
+        blas_product.matmul(a[end:], transposed, made[end:, band])
 
 
 def fits_tiles(a: Array) -> bool:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from toytorch.facts.hints import Array, Sizes
-from toytorch.kernels import copy
+from toytorch.kernels import blas_product, copy
 from toytorch.kernels.conv_tile import TILES, WORDS, rows, table, tile
 from toytorch.kernels.memory_format import WORDS as TURNING
 from toytorch.kernels.memory_format import transposition
@@ -45,7 +45,7 @@ PART = 512  # terms of such a part
 FEWEST, MOST = 1 << 20, 1 << 25
 FEWEST_OF_LAYERS = 1 << 17
 FEWEST_OF_STACKS = 1 << 19
-FEWEST_OF_SMALL, MOST_OF_SMALL = 1 << 16, 1 << 22
+FEWEST_OF_SMALL, MOST_OF_SMALL = 1 << 16, 1 << 26
 ROWS_OF_SMALL = 96  # of A, from which packing B pays
 HIGH = 256  # rows of A that should go past one panel of B after the other, at least
 BLOCKS = 4  # of such rows, so that threads can share them
@@ -149,9 +149,9 @@ def product_of_small(
 ) -> Product | None:
     """The product of matrices of these shapes and strides in bytes by tiles; None where BLAS is faster.
 
-    Measured on a Zen 3 for sizes of 16 to 256, against OpenBLAS's kernels for Haswell: a factor B that stays
+    Measured on a Zen 3 for sizes of 16 to 1024, against OpenBLAS's kernels for Haswell: a factor B that stays
     in the first-level cache is read as it lies, 0.82 to 0.92 of BLAS's time; a larger one is packed, which
-    takes 0.90 to 0.97 where A has rows enough. A in columns, or a last panel that overlaps, loses.
+    takes 0.89 to 0.97 where A has rows enough. A in columns, or a last panel that overlaps, loses.
     """
     (m, _), (k, n), item, here = x, y, kind.itemsize, processor.this()
     lines = b[0] * k < here.l1
@@ -271,7 +271,7 @@ class Factor:
         """Writes A·B + row, for rows of A that lie without gaps, as those of `made` do."""
         calls = self.calls_for(a, made)
         if calls is None:
-            np.matmul(a, self.b, out=made)
+            blas_product.matmul(a, self.b, made)
             if self.row is not None:
                 made += self.row
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -71,8 +72,44 @@ class Routine:
         self.found(*map(self.types, places))
 
 
+class OneThread:
+    """`with one_thread:` BLAS uses one thread, in all of the process; afterwards as many as before."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside, self.usual = threading.Lock(), 0, 0
+
+    def forget(self) -> None:
+        """In a forked process nobody is inside."""
+        if self.inside:
+            _function("set_num_threads")(self.usual)
+        self.lock, self.inside = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.inside += 1
+            if self.inside == 1:
+                self.usual = _function("get_num_threads")()
+                _function("set_num_threads")(1)
+
+    def __exit__(self, *error: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                _function("set_num_threads")(self.usual)
+
+
+one_thread = OneThread()
+
+
+def can_be_told() -> bool:
+    """Whether the library can be asked for its number of threads, and told another."""
+    return None not in (_function("get_num_threads"), _function("set_num_threads"))
+
+
 def threads() -> int:
     """The number of threads a large matrix product runs on."""
+    if one_thread.inside:
+        return one_thread.usual
     get = _function("get_num_threads")
     if get is not None:
         return int(get())
@@ -87,8 +124,10 @@ def threads() -> int:
 def set_threads(count: int) -> None:
     """Sets it, where the library can be told, and the number for whatever else goes by it."""
     put = _function("set_num_threads")
-    if put is not None:
-        put(ctypes.c_int(count))
+    with one_thread.lock:
+        one_thread.usual = count
+        if put is not None and not one_thread.inside:
+            put(ctypes.c_int(count))
     for tell in listeners:
         tell(count)
 

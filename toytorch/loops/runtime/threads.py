@@ -62,6 +62,7 @@ def forget() -> None:
     global _lock
     _lock = threading.Lock()
     _pools.clear()
+    blas.one_thread.forget()
     note_threads()
 
 

@@ -17,6 +17,7 @@ from toytorch.facts import state
 from toytorch.facts.dtype import IN_C, dtype, from_numpy_dtype, no_kernel
 from toytorch.facts.hints import Array, ArrayModule, Fn, Sizes
 from toytorch.facts.size import broadcast_pair, wrap_dim
+from toytorch.kernels.blas_product import matmul
 from toytorch.kernels.matmul import LEAST, SYMMETRIC, is_symmetric, is_transpose
 from toytorch.kernels.tiled_product import FEWEST_OF_STACKS, fewest, product_of_rows, tiles
 from toytorch.ops import batching, flops, named_dims
@@ -92,11 +93,6 @@ def same_of_dot(a: Any, b: Any) -> None:
         )
 
 
-LARGE = (
-    1 << 15
-)  # elements of a result, from which it pays that np.matmul, unlike dot, writes no zeros first
-
-
 def product_of(xp: ArrayModule, a: Array, b: Array) -> Any:
     """A·B of two matrices or stacks of them, by the kernels of a device or by its array module."""
     kind, here = a.dtype.char, a.__class__ is np.ndarray
@@ -108,16 +104,16 @@ def product_of(xp: ArrayModule, a: Array, b: Array) -> Any:
         made = attempt(xp, "product", a, b)
         if made is not None:
             return made
-    if here and kind in "fd" and len(a) * b.shape[-1] < LARGE:
-        return a.dot(b)
-    return xp.matmul(a, b)
+    return matmul(a, b) if here and kind in "fd" else xp.matmul(a, b)
 
 
 def stacked(xp: ArrayModule, a: Array, b: Array) -> Any:
     """Products of two stacks of matrices."""
     least = -(-FEWEST_OF_STACKS // max(b.shape[-1], 1))
     made = attempt(xp, "products", a, b) if worthwhile(a, least) else None
-    return xp.matmul(a, b) if made is None else made
+    if made is not None:
+        return made
+    return matmul(a, b) if a.__class__ is np.ndarray and a.dtype.char in "fd" else xp.matmul(a, b)
 
 
 def check_factors(a: Array, b: Array) -> None:
@@ -147,10 +143,9 @@ def way_of(
     if not (len(x) == 2 == len(y) and x[1] == y[0] and kind.char in "fd"):
         return None
     few = x[0] * x[1] * y[1] < fewest()
-    blas = np.ndarray.dot if x[0] * y[1] < LARGE else np.matmul
     if few and x[0] < LEAST:
-        return blas, False
-    return (product_of_rows(kind, x, y) or blas, True) if few or not tiles() else None
+        return np.ndarray.dot, False
+    return (product_of_rows(kind, x, y) or matmul, True) if few or not tiles() else None
 
 
 def _mm(xp: ArrayModule, a: Array, b: Array) -> Any:
@@ -496,7 +491,7 @@ def _linear(xp: ArrayModule, bias: Array, x: Array, weight: Array) -> Any:
     if 16 <= x.shape[0] <= weight.shape[0]:
         # OpenBLAS is a sixth slower at x @ Wᵀ than at W @ xᵀ (64x784 by 256x784: 338 µs to 280);
         # adding the bias turns the result round.
-        transposed = xp.matmul(weight, x.T).T
+        transposed = product_of(xp, weight, x.T).T
         return xp.add(transposed, bias, out=xp.empty(transposed.shape, transposed.dtype))
     product = product_of(xp, x, weight.T)
     product += bias
