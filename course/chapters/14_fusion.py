@@ -48,7 +48,7 @@ viz.traffic(iou_loss, one, other)
 # %% [markdown] slide="slide"
 # ## Predict, then run
 #
-# Here x · x is computed five times, and more is not needed at all. **Predict:** how many
+# Here x · x is computed five times, and `x.exp()` is not needed at all. **Predict:** how many
 # operations are left after the passes?
 
 # %% [markdown] slide="notes"
@@ -79,7 +79,7 @@ viz.passes(wasteful, torch.ones(4))
 # compiler makes one kernel of them. **Predict:** which values does it write?
 
 # %% [markdown] slide="notes"
-# Two results, the new h and the new c. All else is never written to memory.
+# Two results, the new h and the new c. Nothing else is written to memory.
 
 # %%
 def lstm_cell(gates, c):
@@ -101,8 +101,8 @@ viz.ir(lstm_cell, gates, cell)
 print(viz.kernel_sources(lstm_cell, gates, cell).sources[0]["program"])
 
 # %% [markdown] slide="notes"
-# Arrays with their dimensions, then one line for each operation. Behind the arrow stands
-# what is written.
+# The first line lists the arrays with their dimensions: what is read before the arrow, what
+# is written after it. Then comes one line for each operation.
 
 # %% [markdown]
 # A text like this can be run directly:
@@ -131,7 +131,7 @@ print(y.round(3))
 
 # %% [markdown] slide="notes"
 # Exercise 1 live, from the end of the list. Exercise 4: draw the softmax, and the two
-# groups that would wait for each other. The others are homework.
+# groups of which each would need a result of the other. The others are homework.
 
 # %% exercise="fusion.prune" slide="subslide" show="prompt"
 
@@ -160,8 +160,8 @@ print(y.round(3))
 # %% exercise="fusion.groups" slide="subslide" show="prompt"
 
 # %% [markdown] slide="notes"
-# Thirty-five minutes. Draw the graph and put a line around each group: can everybody
-# wait for everybody?
+# Thirty-five minutes. Draw the graph and put a line around each group. Then ask for each
+# pair of groups whether both need a result of the other: such a pair could never run.
 
 # %% check="fusion.groups" points=4
 

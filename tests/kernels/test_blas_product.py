@@ -20,9 +20,10 @@ if SELFTEST or address("f") is None:
 # Matrices, rows, inner size, columns: tall, wide, of odd sizes, with pieces that are left over, few.
 SHAPES = [
     ((), 300, 100, 70), ((), 70, 100, 300), ((), 1, 1200, 900), ((), 900, 1300, 1), ((), 257, 129, 131),
-    ((), 33, 64, 1000), ((3,), 100, 65, 90), ((2, 5), 64, 33, 61), ((40,), 30, 31, 32), ((), 512, 512, 512),
+    ((), 33, 64, 1000), ((3,), 100, 65, 90), ((2, 5), 64, 33, 61), ((40,), 30, 31, 32), ((), 192, 256, 144),
 ]  # fmt: skip
 ORDERS = ["rows", "columns", "gaps", "columns with gaps"]
+PAIRS = [*zip(ORDERS, ORDERS), *zip(ORDERS, ORDERS[1:] + ORDERS[:1])]  # of both factors
 
 
 @pytest.fixture(autouse=True)
@@ -47,28 +48,30 @@ def matrices(rng: np.random.Generator, shape: tuple[int, ...], kind: str, order:
 def test_it_is_numpys(shape: tuple, kind: str) -> None:
     stack, m, k, n = shape
     rng = np.random.default_rng(0)
-    for order in ORDERS:
-        for other in ORDERS:
-            a = matrices(rng, (*stack, m, k), kind, order)
-            b = matrices(rng, (*stack, k, n), kind, other)
-            want = a.astype("d") @ b.astype("d")
-            for count in (1, 2, 3, 4):
-                set_num_threads(count)
-                made = matmul(a, b)
-                assert made.dtype == a.dtype
-                near = 1e-5 if kind == "f" else 1e-13
-                np.testing.assert_allclose(made, want, rtol=near, atol=near * k)
-                out = np.full((*want.shape[:-1], n + 3), 7, kind)[..., :n]
-                assert matmul(a, b, out) is out
-                np.testing.assert_allclose(out, want, rtol=near, atol=near * k)
-                assert (out.base.reshape(*want.shape[:-1], n + 3)[..., n:] == 7).all()
+    near = 1e-5 if kind == "f" else 1e-13
+    for order, other in PAIRS:
+        a = matrices(rng, (*stack, m, k), kind, order)
+        b = matrices(rng, (*stack, k, n), kind, other)
+        want = a.astype("d") @ b.astype("d")
+        for count in (2, 3):
+            set_num_threads(count)
+            made = matmul(a, b)
+            assert made.dtype == a.dtype
+            np.testing.assert_allclose(made, want, rtol=near, atol=near * k)
+            wide = np.full((*want.shape[:-1], n + 3), 7, kind)
+            out = wide[..., :n]
+            assert matmul(a, b, out) is out
+            np.testing.assert_allclose(out, want, rtol=near, atol=near * k)
+            assert (wide[..., n:] == 7).all()
 
 
 def test_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large products go to it with several threads, and small ones and those of one thread do not."""
     calls: list[int] = []
     plan = blas_product.plan
-    monkeypatch.setattr(blas_product, "plan", lambda *given: calls.append(given[-1]) or plan(*given))
+    monkeypatch.setattr(
+        blas_product, "plan", lambda *given: calls.append(given[-1]) or plan(*given)
+    )
     large, small = np.ones((256, 256), "f"), np.ones((64, 64), "f")
     assert large.size * 256 >= LEAST > small.size * 64
     for count in (1, 2):
