@@ -168,7 +168,7 @@ def test_one_number_of_each_row(dtype: Any) -> None:
     table = np.random.default_rng(4).standard_normal((64, 10)).astype(dtype)
     numbers = np.arange(64) % 10
     mean = table[np.arange(64), numbers].mean(dtype=np.float64)
-    np.testing.assert_allclose(rows_native.picked_mean(table, numbers), mean, rtol=1e-6)
+    np.testing.assert_allclose(rows_native.picked_loss(table, numbers), -mean, rtol=1e-6)
     made = np.zeros_like(table)
     assert rows_native.put_picked(made, numbers, np.array(-16, dtype))
     want = np.zeros_like(table)
@@ -177,9 +177,9 @@ def test_one_number_of_each_row(dtype: Any) -> None:
     for bad in (-100, -1, 10, 1 << 40):  # outside: nothing is read or written there
         other = numbers.copy()
         other[7] = bad
-        assert rows_native.picked_mean(table, other) is None
+        assert rows_native.picked_loss(table, other) is None
         assert not rows_native.put_picked(made, other, np.array(1, dtype))
-    assert rows_native.picked_mean(table[:, ::2], numbers % 5) is None
-    few = rows_native.picked_mean(table[:2], numbers[:2])
-    np.testing.assert_allclose(few, (table[0, 0] + table[1, 1]) / 2, rtol=1e-6)
-    assert rows_native.picked_mean(table[:0], numbers[:0]) is None  # PyTorch's NaN is NumPy's
+    assert rows_native.picked_loss(table[:, ::2], numbers % 5) is None
+    few = rows_native.picked_loss(table[:2], numbers[:2])
+    np.testing.assert_allclose(few, -(table[0, 0] + table[1, 1]) / 2, rtol=1e-6)
+    assert rows_native.picked_loss(table[:0], numbers[:0]) is None  # PyTorch's NaN is NumPy's

@@ -188,15 +188,17 @@ def add_rows(xp: ArrayModule, rows: Array, numbers: Array, count: int) -> Any:
     return made
 
 
-def picked_mean(xp: ArrayModule, table: Array, numbers: Array) -> Any:
-    """The mean of table[i, numbers[i]]; None where a number is outside."""
+def picked_loss(xp: ArrayModule, table: Array, numbers: Array) -> Any:
+    """The mean of 0 - table[i, numbers[i]]; None where a number is outside."""
     if not (table.size and real(table) and numbers.dtype == np.int64 and numbers.ndim == 1):
         return None
     totals, n = xp.zeros(2, np.float64), table.shape[1]
     given = in_rows(xp, table), in_rows(xp, numbers)
     PICKED(xp, table.dtype, numbers.size, totals, *given, n, reach=table.size)
-    mean = totals[0].astype(table.dtype)
-    return None if float(totals[1]) else mean
+    loss = xp.subtract(0, totals[0]).astype(
+        table.dtype
+    )  # 0 and not -0, as all sums that begin with 0
+    return None if float(totals[1]) else loss
 
 
 def put_picked(xp: ArrayModule, table: Array, numbers: Array, value: Array) -> bool:

@@ -187,7 +187,7 @@ def later(module: str, name: str) -> Fn:
 LATER = {
     "cupy_images": "convolution convolution_input convolution_weight max_pool max_pool_backward "
     "mean_pool mean_pool_backward",
-    "cupy_index": "gather scatter select known_rows add_slices add_rows picked_mean put_picked",
+    "cupy_index": "gather scatter select known_rows add_slices add_rows picked_loss put_picked",
     "cupy_numbers": "of_numbers",
     "cupy_products": "linear product products",
     "cupy_attention": "attention attention_backward",

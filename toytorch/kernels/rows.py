@@ -24,7 +24,7 @@ def fits(table: Array, numbers: Array, count: int) -> bool:
         and table.ndim == 2
         and count * table.shape[1] >= jit.SMALLEST
         and table.dtype.char in "fd"
-        and numbers.dtype == np.int64
+        and numbers.dtype.char in INT64
         and table.flags.c_contiguous
         and jit.works()
     )
@@ -109,13 +109,16 @@ class RowsByNumber(Native, family="rows"):
 # -- one number of each row -----------------------------------------------------------------------
 
 
+INT64 = np.dtype(np.int64).char + "q"  # letters of NumPy's types of 64 bits
+
+
 def can_pick(table: Array, numbers: Array) -> bool:
     """Whether there is something to pick, from arrays that a compiled loop reads."""
     return bool(
         table.__class__ is numbers.__class__ is np.ndarray
         and table.size
         and table.dtype.char in "fd"
-        and numbers.dtype == np.int64
+        and numbers.dtype.char in INT64
         and numbers.ndim == 1
         and table.flags.c_contiguous
         and numbers.flags.c_contiguous
@@ -124,8 +127,8 @@ def can_pick(table: Array, numbers: Array) -> bool:
     )
 
 
-def picked_mean(table: Array, numbers: Array) -> Any:
-    """The mean of table[i, numbers[i]]; None where NumPy should do it, or a number is outside."""
+def picked_loss(table: Array, numbers: Array) -> Any:
+    """The mean of 0 - table[i, numbers[i]]; None where NumPy should do it, or a number is outside."""
     if not can_pick(table, numbers):
         return None
     made = np.empty((), table.dtype)
@@ -144,7 +147,7 @@ def put_picked(table: Array, numbers: Array, value: Array) -> bool:
 
 @functools.cache
 def pick_kernel(kind: str, puts: bool) -> Any:
-    """A builtin function pick(numbers, table, value) of arrays: it sets the value to the mean, or
+    """A builtin function pick(numbers, table, value) of arrays: it sets the value to the loss, or
     spreads it, and says whether all numbers were inside. (Calling it by ctypes would take as long
     as a batch of 64.)"""
 
@@ -183,7 +186,7 @@ class Pick(Builder):
             old = b.load(place)
             if puts:
                 b.store(b.select(fits, given, old), place)
-            return [b.fadd(total, widened(old)), b.and_(inside, fits)]
+            return [b.fsub(total, widened(old)), b.and_(inside, fits)]
 
         total, inside = self.count(count, row, loop_carried=[double(0.0), bit(1)])
         if not puts:

@@ -45,29 +45,35 @@ def fits(a: Array, dim: int) -> bool:
     )
 
 
+@functools.lru_cache(1024)
+def of_few(recipe: Recipe, kind: np.dtype, shape: Sizes, dim: int, count: int) -> Any:
+    """A recipe's kernel for few numbers in so many arrays of a shape, along the last dimension: a function
+    of arrays in rows. None for other types and dimensions, and where another way is faster."""
+    size, n = math.prod(shape), shape[-1] if shape else 0
+    if kind.char not in "fd" or dim not in (-1, len(shape) - 1) or not 0 < size < SMALLEST:
+        return None
+    if not jit.works() or (recipe is LOG_SOFTMAX and by_parts(size, n)):
+        return None
+    return ready(recipe, kind.char, ((size // n, n),) * count)
+
+
 def softmax(a: Array, dim: int) -> Any:
     """eˣ/Σeˣ along the last dimension, or None."""
-    if not fits(a, dim):
+    return _of_one(SOFTMAX, a, dim)
+
+
+def _of_one(recipe: Recipe, a: Array, dim: int) -> Any:
+    """What a recipe makes of an array along its last dimension, or None."""
+    run = of_few(recipe, a.dtype, a.shape, dim, 2)
+    if run is None and not fits(a, dim):
         return None
     a = copy.in_rows(a)
-    y = np.empty(a.shape, a.dtype)
-    over_rows(SOFTMAX, y, a)
-    return y
-
-
-def over_rows(recipe: Recipe, *arrays: Array) -> None:
-    """Runs a recipe over arrays of one shape that lie in rows, as matrices of these rows."""
-    first = arrays[0]
-    if first.size < SMALLEST:
-        rows_ready(recipe, first.dtype.char, first.shape, len(arrays))(*arrays)
+    made = np.empty(a.shape, a.dtype)
+    if run is not None:
+        run(made, a)
     else:
-        recipe(*in_rows(*arrays))
-
-
-@functools.lru_cache(256)
-def rows_ready(recipe: Recipe, kind: str, shape: Sizes, count: int) -> Any:
-    """The kernel of `over_rows` for few numbers in so many arrays of a shape."""
-    return ready(recipe, kind, ((math.prod(shape[:-1]), shape[-1]),) * count)
+        recipe(*in_rows(made, a))
+    return made
 
 
 def in_rows(*arrays: Array) -> Sequence[Array]:
@@ -78,19 +84,23 @@ def in_rows(*arrays: Array) -> Sequence[Array]:
 
 def log_softmax(a: Array, dim: int) -> Any:
     """The logarithm of softmax along the last dimension, or None."""
+    if not (a.ndim and by_parts(a.size, a.shape[-1])):
+        return _of_one(LOG_SOFTMAX, a, dim)
     if not fits(a, dim):
         return None
     a = copy.in_rows(a)
-    made, n = np.empty(a.shape, a.dtype), a.shape[-1]
-    if n >= NARROW or a.size < FEW * n:
-        over_rows(LOG_SOFTMAX, made, a)
-        return made
+    made = np.empty(a.shape, a.dtype)
     y, x = in_rows(made, a)
     largest = np.empty(len(x), x.dtype)
     total = np.empty_like(largest)
     LOG_SUM(largest, total, x)
     MINUS(y, x, largest + np.log(total))
     return made
+
+
+def by_parts(size: int, n: int) -> bool:
+    """Whether log_softmax of many short rows takes the logarithms of all their totals together."""
+    return n < NARROW and size >= FEW * n
 
 
 def softmax_backward(g: Array, y: Array, dim: int) -> Any:
@@ -104,9 +114,13 @@ def log_softmax_backward(g: Array, y: Array, dim: int) -> Any:
 
 
 def _backward(recipe: Recipe, g: Array, y: Array, dim: int) -> Any:
-    if not fits(y, dim) or g.dtype != y.dtype:
+    run = of_few(recipe, y.dtype, y.shape, dim, 3)
+    if (run is None and not fits(y, dim)) or g.dtype != y.dtype:
         return None
     g, y = copy.in_rows(g), copy.in_rows(y)
     made = np.empty(y.shape, y.dtype)
-    over_rows(recipe, made, g, y)
+    if run is not None and g.shape == y.shape:
+        run(made, g, y)
+    else:
+        recipe(*in_rows(made, g, y))
     return made

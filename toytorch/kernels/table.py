@@ -75,7 +75,7 @@ KERNELS: dict[str, Fn] = {
     **{f"halves {name}": later("halves", name) for name in HALVES.split()},
     **{name: later(*place.split(".")) for name, place in NAMED.items()},
     "add_rows": rows.add_rows, "add_runs": rows.add_runs, "max_runs": rows.max_runs,
-    "picked_mean": rows.picked_mean, "put_picked": rows.put_picked, "take_rows": rows.take_rows,
+    "picked_loss": rows.picked_loss, "put_picked": rows.put_picked, "take_rows": rows.take_rows,
     "batch_norm": norm.batch, "batch_norm_affine": norm.affine,
     "batch_norm_known_backward": norm.known_backward, "batch_norm_backward": norm.batch_backward,
     "batch_norm_known": norm.known, "group_norm": norm.group,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -98,12 +97,6 @@ mse = in_own_type(
 )
 
 
-@functools.cache
-def nothing(kind: np.dtype[Any]) -> Any:
-    """0 as an array of a type; NumPy takes as long to make one of a number as to subtract."""
-    return np.zeros((), kind)
-
-
 def _rows(logs: Array) -> Any:
     """(N, C, d…) as (N·d…, C)."""
     moved = np.moveaxis(logs, 1, -1)
@@ -115,10 +108,9 @@ def _nll(
 ) -> Any:
     classes = logs.shape[1]
     if logs.ndim == 2 and weight is None and reduction == "mean" and ignore < 0:
-        mean = attempt(xp, "picked_mean", logs, target)
-        if mean is not None:
-            zero = nothing(mean.dtype) if mean.__class__ is np.ndarray else 0
-            return xp.subtract(zero, mean, out=mean)  # 0 and not -0, as all sums that begin with 0
+        loss = attempt(xp, "picked_loss", logs, target)
+        if loss is not None:
+            return loss
     if (
         logs.ndim == 2
         and weight is None

@@ -84,6 +84,10 @@ def _across(xp: ArrayModule, text: str, a: Array, dim: int) -> Any:
 
 
 def _softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
+    if dtype is None:
+        y = attempt(xp, "softmax", a, dim)
+        if y is not None:
+            return y
     d = wrap_dim(dim, a.ndim)
     a = a if dtype is None else a.astype(dtype.numpy, copy=False)
     if a.ndim and a.size and a.dtype.char in "fd":
@@ -104,6 +108,10 @@ def _softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
 
 
 def _log_softmax(xp: ArrayModule, a: Array, dim: int, dtype: DType | None) -> Any:
+    if dtype is None:
+        y = attempt(xp, "log_softmax", a, dim)
+        if y is not None:
+            return y
     a = a if dtype is None else a.astype(dtype.numpy, copy=False)
     if a.dtype.char in "fd" and a.size and -a.ndim <= dim < a.ndim:
         d = dim % a.ndim
