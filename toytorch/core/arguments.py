@@ -145,9 +145,7 @@ def number(op: Op, i: int, value: Any) -> Any:
         return value
     if value.ndim or value._requires_grad:
         kind = "float" if real else "Number"
-        raise TypeError(
-            f"{op.name.split('.')[0]}(): argument '{called(op, i)}' must be {kind}, not Tensor"
-        )
+        raise wrong_argument(op.name.split(".")[0], called(op, i), i + 1, kind, value)
     return value.item()
 
 
