@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.oracle import attempt, torch, tt
+from tests.outside.alike import same_or_refused
 
 CALLS = [
     "torch._masked_softmax(x, m)",
@@ -78,3 +79,14 @@ def test_gradient_of_a_masked_softmax() -> None:
         return x.grad.numpy()
 
     np.testing.assert_allclose(run(tt), run(torch), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("query", [(3, 3), (1, 3, 3), (4, 3, 3), (2, 4, 3, 3)])
+@pytest.mark.parametrize("key", [(3, 3), (2, 3, 3), (3, 3, 3), (1, 2, 3, 3), (2, 1, 3, 3)])
+def test_shapes_of_shared_heads(query: tuple[int, ...], key: tuple[int, ...]) -> None:
+    def shape(m: Any) -> Any:
+        k = m.ones(key)
+        attend = m.nn.functional.scaled_dot_product_attention
+        return list(attend(m.ones(query), k, k, enable_gqa=True).shape)
+
+    same_or_refused(shape)

@@ -128,3 +128,18 @@ def test_gradients_of_exponents_of_nothing(base: Any, came: float) -> None:
 
     for numbers in ([0j, 1 + 0j, 1 + 2j], [-1 + 0j, complex(NAN, 0)], [0.0, 1, -1, NAN, INF]):
         same(lambda m: slopes(m, numbers))  # noqa: B023  # called in this turn
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize(
+    "what", [lambda m, x: x.reciprocal(), lambda m, x: x**-1, lambda m, x: 2 / x]
+)
+def test_signs_of_zeros_of_inverses(what: Callable[[Any, Any], Any], dtype: str) -> None:
+    """They choose the side of a branch: the root of -2 + 0i is not that of -2 - 0i."""
+    for number in NUMBERS:
+
+        def parts(m: Any, number: complex = number) -> str:
+            made = what(m, m.tensor([number], dtype=getattr(m, dtype)))
+            return str(m.view_as_real(made).tolist())
+
+        same(parts)

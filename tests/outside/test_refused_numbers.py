@@ -2,14 +2,60 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from tests.outside.alike import What, same_or_refused, whats
+
+SECOND = ("", "y, ", "i, ", "o, ", "f, ", "1, ", "None, ", "[1], ", "np.int64(1), ")
+FURTHER = """
+ | True | keepdim=True | keepdim=False | dim=1 | dim=i | dim=y | dim=o | dim=f | axis=i | other=y | other=i | other=1
+dim=None | other=None | dim=i, keepdim=True | axis=1, keepdims=True | dim=1, other=y | x2=y | other=y, keepdim=False
+"""
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("second", SECOND)
+def test_overloads_told_by_names(name: str, second: str) -> None:
+    """What is given for `dim` is no other operand, though it is a tensor."""
+    for further in FURTHER.replace("\n", "|").split("|"):
+        for call in (f"x.{name}({second}{further})", f"m.{name}(x, {second}{further})"):
+
+            def told(m: Any, call: str = call) -> Any:
+                x, y = m.arange(12.0).reshape(2, 3, 2) % 5, m.ones(2, 3, 2)
+                one = {"i": m.tensor(1), "o": m.tensor([1]), "f": m.tensor(1.0)}
+                made = eval(call, {"m": m, "np": np, "x": x, "y": y, **one})
+                parts = made if isinstance(made, tuple) else (made,)
+                return [p.tolist() for p in parts]
+
+            same_or_refused(told)
 
 
 @pytest.mark.parametrize(
     "what",
     whats(
+        *(
+            lambda m, call=call: len(eval(call, {"m": m, "x": m.ones(1, 3, 4), "B": 2**70}))
+            for call in (
+                "x.tensor_split(B)", "m.tensor_split(x, 2**63)", "x.tensor_split(2, B)", "x.chunk(B)", "x.split(B)",
+                "m.unsafe_chunk(x, B)", "m.unsafe_split(x, B)", "x.hsplit(B)", "x.std((B,))",
+                "m.hsplit(x, m.tensor([1]))", "m.hsplit(x, m.tensor(True))", "x.hsplit(m.tensor(1))",
+            )
+        ),
+        *(
+            lambda m, name=name, n=n, size=size: (
+                getattr(m.nn.functional, f"adaptive_{name}_pool{n}d")(m.ones(1, 2, 3, 4, 5)[:1, :, :, 0, 0][
+                    (...,) + (None,) * (n - 1)], size).shape == ()
+            )
+            for name in ("avg", "max")
+            for n in (1, 2, 3)
+            for size in (True, [True] * n, 2**70, 1.5, [1.5] * n, None, [None] * n)
+        ),
+        lambda m: m.eye(2, None),
+        lambda m: m.eye(2, m=None),
+        lambda m: m.eye(2, m=3).tolist(),
         *(
             lambda m, kind=kind, low=low, high=high: (
                 m.ones(2).to(getattr(m, kind)).clamp(low, high).tolist()

@@ -157,3 +157,33 @@ TAKEN: dict[str, Callable[[Any], Any]] = {
 def test_taken(name: str) -> None:
     assert attempt(lambda: TAKEN[name](tt))[1] is None
     same_words(TAKEN[name])
+
+
+ODD = ("'a'", "1.5", "{}", "m.ones(2)", "None", "True")
+WRITTEN = """
+m.cumsum(x, V) | m.cumsum(x, dim=V) | x.cumsum(V) | x.cumsum(dim=V) | x.cumsum(axis=V) | m.triu(x, V) | x.triu(V)
+x.transpose(V, 1) | m.transpose(x, V, 1) | x.transpose(0, V) | x.transpose(0, dim1=V) | x.transpose(dim0=V, dim1=1)
+m.diagonal(x, V) | x.diagonal(V, 0, 1) | x.diagonal(0, dim1=V, dim2=0) | x.flatten(V) | m.flatten(x, 0, V)
+m.flatten(x, end_dim=V) | x.addmm(V, x) | m.addmm(x, V, x) | m.addmm(x, mat1=V, mat2=x) | x.addmm(x, mat2=V)
+x.atan2(V) | m.atan2(x, V) | m.atan2(x, other=V) | m.kron(x, other=V) | x.polygamma(V) | m.polygamma(V, x)
+x.unsqueeze(V) | m.unsqueeze(x, dim=V) | x.index_select(V, i) | m.index_select(x, 0, V) | x.index_select(dim=V, index=i)
+x.index_select(0, index=V) | m.linalg.cross(x, V) | m.linalg.cross(x, x, dim=V) | x.repeat_interleave(2, dim=V)
+"""
+
+
+@pytest.mark.parametrize(
+    "text", [c.strip() for c in WRITTEN.replace("\n", "|").split("|") if c.strip()]
+)
+def test_positions_of_arguments(text: str) -> None:
+    """Of what was given by position its place is said, which does not count a method's tensor."""
+    for odd in ODD:
+
+        def said(m: Any, call: str = text.replace("V", odd)) -> tuple[str, str]:
+            names = {"m": m, "x": m.ones(3, 3), "i": m.tensor([0]), "__name__": "program"}
+            refused = attempt(lambda: eval(call, names))[1]
+            text = str(refused).replace("toytorch", "torch").split("\n")[0]
+            return type(refused).__name__, text if " must be " in text else ""
+
+        theirs, ours = said(torch), said(tt)
+        if theirs[1] and ours[1]:
+            assert ours == theirs

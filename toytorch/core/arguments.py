@@ -45,7 +45,9 @@ def spread(values: tuple[Any, ...], name: str = "", word: str = "size") -> tuple
         raise TypeError(no_ints(given, values, name, word)) from None
 
 
-def no_ints(given: tuple[Any, ...], values: tuple[Any, ...], name: str, word: str) -> str:
+def no_ints(
+    given: tuple[Any, ...], values: tuple[Any, ...], name: str, word: str, position: int = 1
+) -> str:
     """What to say of an argument that is to be some ints, and is not."""
     place = next(i for i, v in enumerate(values) if v.__class__ is bool or not is_index(v))
     kind = class_of(values[place])
@@ -57,10 +59,11 @@ def no_ints(given: tuple[Any, ...], values: tuple[Any, ...], name: str, word: st
         )
     if given is not values:
         return (
-            f"{head} (position 1) must be tuple of ints, but found element of type {kind} at pos 0"
+            f"{head} (position {position}) must be tuple of ints, but found element of type {kind} "
+            "at pos 0"
         )
     if len(given) == 1:
-        return f"{head} (position 1) must be tuple of ints, not {kind}"
+        return f"{head} (position {position}) must be tuple of ints, not {kind}"
     return f"{name}() takes 1 positional argument but {len(given)} were given"
 
 
@@ -142,9 +145,7 @@ def number(op: Op, i: int, value: Any) -> Any:
         return value
     if value.ndim or value._requires_grad:
         kind = "float" if real else "Number"
-        raise TypeError(
-            f"{op.name.split('.')[0]}(): argument '{called(op, i)}' must be {kind}, not Tensor"
-        )
+        raise wrong_argument(op.name.split(".")[0], called(op, i), i + 1, kind, value)
     return value.item()
 
 
@@ -271,7 +272,7 @@ def option(op: Op, i: int, value: Any) -> Any:
         return as_dim(op, i, value)
     if value is None and a.is_optional:
         return value
-    found = too_large(kind, value)
+    found = too_large(kind, value, f"{op.name.split('.')[0]}(): argument '{called(op, i)}'")
     if found is not None:
         raise found
     if kind == "dtype":
@@ -307,14 +308,21 @@ def first_wrong(op: Op, args: Args) -> Exception | None:
     for i, (a, value) in enumerate(zip(op.schema.args, args)):
         if not takes(a.type, a.name, value):
             return refused(op, i, value)
-        found = too_large(a.type, value)
+        found = too_large(a.type, value, f"{op.name.split('.')[0]}(): argument '{called(op, i)}'")
         if found is not None:
             return found
     return None
 
 
-def too_large(kind: str, value: object) -> Exception | None:
-    """What PyTorch says of an integer of more than 64 bits; None where it is none."""
+def too_large(kind: str, value: object, argument: str = "") -> Exception | None:
+    """What PyTorch says of an integer of more than 64 bits, alone or among some; None where it is none."""
+    if "int[]" in kind and isinstance(value, (tuple, list)):
+        for i, v in enumerate(value):
+            found = too_large("int", v)
+            if found is not None:
+                return TypeError(
+                    f'{argument} failed to unpack the object at pos {i + 1} with error "{found}'
+                )
     if (
         not isinstance(value, int)
         or "float" in kind

@@ -824,8 +824,10 @@ class Tensor:
             count = self._version
             elsewhere = getattr(self._storage, "counter", None)
             if self._storage is not None and (elsewhere or sys.getrefcount(self._storage) > 2):
-                at = memory.memory_at()
-                if self._storage.memory_at() != at or not at[1]:  # else it is as it should be
+                at = Storage.memory_at(memory)  # conjugates say that they lie in another memory
+                if (
+                    Storage.memory_at(self._storage) != at or not at[1]
+                ):  # else it is as it should be
                     self._storage = memory.counted_with(elsewhere or self._storage)
             else:
                 self._storage = memory.counted_anew(count)

@@ -228,5 +228,9 @@ def wrong_argument(function: str, name: str, place: int, wanted: str, value: obj
     >>> wrong_argument("kron", "other", 2, "Tensor", 3.0)
     TypeError("kron(): argument 'other' (position 2) must be Tensor, not float")
     """
+    if place:
+        from toytorch.facts import call_site  # nothing else needs it, and most programs never do
+
+        place = call_site.place(function, place, name, *NUMPY_WORDS.get(name, ()))
     at = f" (position {place})" if place else ""
     return TypeError(f"{function}(): argument '{name}'{at} must be {wanted}, not {class_of(value)}")

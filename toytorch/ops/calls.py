@@ -29,6 +29,7 @@ from toytorch.core.arguments import (
     plain_ints,
     spread,
     takes,
+    too_large,
 )
 from toytorch.core.first_call import Generated
 from toytorch.core.subclasses import ask, foreign
@@ -47,8 +48,8 @@ def {name}({params}**words):
         try:
             return {run}
         except Exception as error:
-            return amiss(error, {group}, words)
-    return general(*written(words, {written}), **words)
+            return amiss(error, {group}, {words})
+    return general(*written({words}, {written}), **words)
 """
 # What the usual call is asked of an argument that is of one of these types.
 IS = {
@@ -106,6 +107,7 @@ class Call:
     one_by_one  whether integers of a list may be given as several arguments
     first       its public name, if its first argument must be a tensor
     creates     whether a mode may take the call over (`on_create`)
+    overloads   parameters by name alone that say which of the overloads is meant, and have no default
     """
 
     first = single = ""
@@ -160,8 +162,12 @@ class Call:
         self.usual = {
             n: frozenset(c for k in ks for c in USUAL.get(k, ())) for n, ks in self.wanted.items()
         }
+        by_name = own.__kwdefaults__ or {}
+        self.overloads = [n for n in by_name if by_name[n] is NOT_GIVEN and n in self.usual]
         self.options = {
-            n: self.usual.get(n, ()) for n in known[self.positional :] if n in self.plain
+            n: self.usual.get(n, ())
+            for n in known[self.positional :]
+            if n in self.plain and n not in self.overloads
         }
         if "pin_memory" in self.options:  # True goes the longer way, which refuses it
             self.options["pin_memory"] = frozenset({type(None)})
@@ -201,7 +207,8 @@ class Call:
             within = self  # else what it asks is asked here
         space: dict[str, Any] = {
             "function": within.function, "general": self.general, "amiss": self.amiss,
-            "written": self.written, "fine": self.fine, "state": state, "SLOW": state.SLOW,
+            "written": self.written, "fine": self.fine, "more": more, "state": state,
+            "SLOW": state.SLOW,
             "Tensor": Tensor, "dtype_class": dtype, "all_int": all_int,
         }  # fmt: skip
         taken = {*space, "words", "further"}
@@ -211,14 +218,16 @@ class Call:
             asked = []
         asked += ["state.profiler is None"] * bool(self.first)
         asked += ["state.fast_path is not SLOW"] * within.creates
-        for i, name in enumerate(names):
-            space[f"default_{name}"] = self.defaults[i]
-            kinds = ["Tensor"] if self.first and not i else self.wanted.get(self.known[i], ())
+        defaults = (*self.defaults, *[NOT_GIVEN] * len(self.overloads))
+        spelled = [*self.known[: self.positional], *self.overloads]
+        for i, name in enumerate([*names, *self.overloads]):
+            space[f"default_{name}"] = defaults[i]
+            kinds = ["Tensor"] if self.first and not i else self.wanted.get(spelled[i], ())
             if kinds:
-                known = [f"{name} is default_{name}"] * (self.defaults[i] is NOT_GIVEN)
+                known = [f"{name} is default_{name}"] * (defaults[i] is NOT_GIVEN)
                 known += [IS[kind] for kind in dict.fromkeys(kinds) if kind in IS]
                 asked.append(f"({' or '.join(known) or False})".format(name))
-            elif self.defaults[i] is ABSENT or (self.reads and not i):
+            elif defaults[i] is ABSENT or (self.reads and not i):
                 asked.append(f"{name} is not default_{name}")
         if self.first and not names:
             asked.append("further and isinstance(further[0], Tensor)")
@@ -228,17 +237,21 @@ class Call:
         told = self.telling or self.creates  # how each argument was given
         if names and (self.known[0] == "self" or self.by_place or told):  # callers say `input`
             params.insert(len(names) if told else max(1, self.by_place), "/")
+        params += rest or ["*"] * bool(self.overloads)
+        params += [f"{n}=default_{n}" for n in self.overloads]
         group = "".join(f"{n}, " for n in names)
-        passed = [*names, *rest * (not self.single)]
+        named = [f"{n}={n}" for n in self.overloads]
+        passed = [*names, *rest * (not self.single), *named]
         run = f"function({', '.join(passed)})"
         if self.options or self.reads:  # `**words` takes its time, though there is no word
             run = f"function({', '.join([*passed, '**words'])}) if words else {run}"
         text = FRONT.format(
             name=self.function.__name__,
-            params="".join(f"{p}, " for p in [*params, *rest]),
+            params="".join(f"{p}, " for p in params),
             usual=" and ".join(asked) or "True",
             run=run,
             group=f"({group}{''.join(f'{r}, ' for r in rest)})",
+            words=f"more(words, {', '.join(named)})" if named else "words",
             written=f"({group})" + ", further" * bool(rest),
         )
         return text, space
@@ -361,6 +374,14 @@ class Call:
         """Asks an operand that is no tensor of ours, or raises an error again, in better words."""
         if self.single and isinstance(error, TypeError) and (args[2:] or args[-1].__class__ is int):
             return self.run(args[0], spread(args[1:], self.called, self.single), **kwargs)
+        for name, value in (*zip(self.known, args), *kwargs.items()):
+            kinds, said = (
+                self.wanted.get(name, ()),
+                f"{self.function.__name__}(): argument '{name}'",
+            )
+            large = [too_large(kind, value, said) for kind in kinds if kind in ("int", "int[]")]
+            if large and large[0] is not None:
+                raise large[0]
         if isinstance(error, (MemoryError, ValueError)):
             raise_too_large(error)
         elif (
@@ -383,6 +404,12 @@ class Call:
         if subclasses.below is not None:
             return subclasses.below.create(self.front, args, kwargs)
         return NotImplemented
+
+
+def more(words: Kwargs, **overloads: object) -> Kwargs:
+    """The words of a call with those that chose between overloads."""
+    words.update((n, v) for n, v in overloads.items() if v is not NOT_GIVEN)
+    return words
 
 
 def outs_of(function: Fn) -> int:

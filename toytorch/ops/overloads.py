@@ -23,7 +23,8 @@ from toytorch.ops.named_results import public_with_names, return_type
 from toytorch.ops.queries import result_type
 from toytorch.ops.reductions import exponentials, extremes, scan, sort
 
-EXTREME = "Tensor if dim is Tensor else (Tensor values, Tensor indices) if dim else Tensor"
+ALONG = "(Tensor values, Tensor indices)"
+EXTREME = f"Tensor if second is Tensor else {ALONG} if second else {ALONG} if dim else Tensor"
 
 
 @public("div", "divide", "true_divide", method=True, tensor_first=False)
@@ -66,25 +67,31 @@ def div_(self: Tensor, other: Tensor | float, *, rounding_mode: str | None = Non
 def _extreme(name: str, smallest: bool, of_all: Op, along: Op, of_two: Op, doc: str) -> Any:
     def function(
         input: Tensor,
-        dim: int | Tensor = NOT_GIVEN,
-        keepdim: builtins.bool = False,
+        second: int | Tensor = NOT_GIVEN,
+        keepdim: builtins.bool = NOT_GIVEN,
         *,
-        other: Any = NOT_GIVEN,
+        dim: int = NOT_GIVEN,
+        other: Tensor = NOT_GIVEN,
         out: Any = None,
     ) -> Any:
-        if dim is other is NOT_GIVEN and out is None and not keepdim:
+        if second is NOT_GIVEN is dim and other is NOT_GIVEN is keepdim and out is None:
             return of_all.function(input)
-        if other is not NOT_GIVEN or isinstance(dim, Tensor):
-            if keepdim or (other is not NOT_GIVEN and dim is not NOT_GIVEN):
+        if second is not NOT_GIVEN:  # by position; what was given by name says itself what it is
+            if not (dim is NOT_GIVEN is other):
                 raise TypeError(f"{name}() received an invalid combination of arguments")
-            return of_two.function(input, dim if other is NOT_GIVEN else other, out=out)
-        if dim is NOT_GIVEN and keepdim:
+            if isinstance(second, Tensor) and keepdim is NOT_GIVEN:
+                return of_two.function(input, second, out=out)
+            dim = second
+        if dim is not NOT_GIVEN and other is NOT_GIVEN:
+            keep = keepdim is not NOT_GIVEN and keepdim
+            return return_type(name, along.function(input, dim, keep, out=out), out=out)
+        if not (dim is NOT_GIVEN is keepdim):
             raise TypeError(f"{name}() received an invalid combination of arguments")
-        if dim is NOT_GIVEN and out is not None and not input.numel():
+        if other is not NOT_GIVEN:
+            return of_two.function(input, other, out=out)
+        if out is not None and not input.numel():
             return create.put_out(extremes.edge_of_nothing(input, smallest), out)
-        if dim is NOT_GIVEN:
-            return of_all.function(input, out=out)
-        return return_type(name, along.function(input, dim, keepdim, out=out), out=out)
+        return of_all.function(input, out=out)
 
     return public(name, method=name, returns=EXTREME, doc=doc)(function)
 

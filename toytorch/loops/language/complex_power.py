@@ -31,9 +31,8 @@ def complex_power(x: Any, y: Any) -> Any:
 
 
 def inverse(x: Any) -> Any:
-    """1/x; of 0, infinity + NaN·i, as by C++'s division."""
-    made = np.reciprocal(x)
-    return np.where(x == 0, made.dtype.type(complex(np.inf, np.nan)), made)
+    """1/x by a division, as in C++; NumPy's reciprocal has other signs of zero, and NaN for 1/0."""
+    return np.divide(1, x)
 
 
 def product(x: Array, y: Array) -> Array:

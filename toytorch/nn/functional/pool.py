@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from toytorch.core.arguments import no_ints, plain_ints, takes, too_large
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.core.views import counted, of_its_own, quick
 from toytorch.core.write import refuse_grad
@@ -167,7 +168,7 @@ max_pool3d_with_indices, max_pool3d = _max_pool(3)
 
 def _adaptive_max(n: int, input: Tensor, output_size: Any) -> Pair:
     name = f"adaptive_max_pool{n}d"
-    _refuse_few_dims(input, output_size, n)
+    output_size = _asked_sizes(name, input, output_size, n)
     sizes = (output_size,) * n if isinstance(output_size, int) else tuple(output_size)
     if len(sizes) != n:
         raise RuntimeError(
@@ -188,10 +189,19 @@ def _adaptive_max(n: int, input: Tensor, output_size: Any) -> Pair:
     return tuple(pools.ADAPTIVE_MAX[n].function(input, sizes))
 
 
-def _refuse_few_dims(input: Tensor, output_size: Any, n: int) -> None:
-    """Refuses images with fewer dimensions than sizes are asked for."""
+def _asked_sizes(name: str, input: Tensor, output_size: Any, n: int) -> Any:
+    """The sizes that an adaptive pool is asked for; images of fewer dimensions are refused."""
     if n > 1 and not isinstance(output_size, int) and input.ndim <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    listed = isinstance(output_size, (tuple, list))
+    sizes = [0 if s is None else s for s in output_size] if listed and n > 1 else output_size
+    if not takes("int[]", "output_size", sizes):
+        values = tuple(sizes) if listed else (sizes,)
+        raise TypeError(no_ints(() if listed else values, values, name, "output_size", 2))
+    found = too_large("int[]", sizes, f"{name}(): argument 'output_size'")
+    if found is not None:
+        raise found
+    return output_size if listed else plain_ints(output_size)
 
 
 def _adaptive_max_pool(n: int) -> tuple[Any, Any]:
@@ -271,14 +281,12 @@ def _even_mean(n: int, input: Tensor, output_size: OutputSize) -> Tensor:
 
 def adaptive_avg_pool2d(input: Tensor, output_size: OutputSize) -> Tensor:
     """The means of even bins of (B, C, H, W)."""
-    _refuse_few_dims(input, output_size, 2)
-    return _even_mean(2, input, output_size)
+    return _even_mean(2, input, _asked_sizes("adaptive_avg_pool2d", input, output_size, 2))
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: OutputSize) -> Tensor:
     """The means of even bins of (B, C, D, H, W)."""
-    _refuse_few_dims(input, output_size, 3)
-    return _even_mean(3, input, output_size)
+    return _even_mean(3, input, _asked_sizes("adaptive_avg_pool3d", input, output_size, 3))
 
 
 MAXIMA = {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}

@@ -36,7 +36,7 @@ from toytorch.facts.hints import (
     Shape,
     Sizes,
 )
-from toytorch.facts.schema import wrong_argument
+from toytorch.facts.schema import NOT_GIVEN, wrong_argument
 from toytorch.facts.size import Size, copy_order
 from toytorch.ops.creation.memory import of_each, settled
 from toytorch.ops.define import creating, public
@@ -665,7 +665,7 @@ def empty_permuted(
 @creating
 def eye(
     n: int,
-    m: int | None = None,
+    m: int = NOT_GIVEN,
     *,
     out: Tensor | None = None,
     dtype: DType | None = None,
@@ -680,8 +680,9 @@ def eye(
     tensor([[1., 0.],
             [0., 1.]])
     """
+    m = n if m is NOT_GIVEN else m
     for name, value in (("n", n), ("m", m)):
-        if value is not None and value < 0:
+        if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     kind = _kind(dtype if dtype is not None or out is None else out.dtype)
     made = finish(lambda xp: xp.eye(n, m, dtype=kind), device, requires_grad, "eye")

@@ -322,7 +322,8 @@ def scaled_dot_product_attention(
     ):
         return nothing_seen(query, key, value)
     _check(query, key, value, attn_mask)
-    if enable_gqa and query.ndim > 2:
+    if enable_gqa:
+        wrap_dim(-3, query.ndim)  # where heads lie
         times = query.shape[-3] // max(key.shape[-3], 1), query.shape[-3] // max(value.shape[-3], 1)
         if key.shape[-3] * times[0] != query.shape[-3]:
             raise RuntimeError(

@@ -281,6 +281,8 @@ def size_of_chunks(input: Tensor, chunks: int, dim: int) -> int:
     shape = input._array.shape
     if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks >> 63 > 0:
+        raise OverflowError  # whoever called says it in PyTorch's words
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     return -(-shape[wrap_dim(dim, len(shape))] // chunks)
@@ -320,6 +322,8 @@ def tensor_split(
         indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, WHOLE):
         parts = indices_or_sections
+        if parts >> 63 > 0:
+            raise OverflowError  # whoever called says it in PyTorch's words
         if parts <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {parts}")
         small, extra = divmod(n, parts)

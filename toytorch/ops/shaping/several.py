@@ -23,6 +23,8 @@ def _split(xp: ArrayModule, a: Array, split_size: Ints, dim: int) -> Any:
     d = wrap_dim(dim, a.ndim)
     n = a.shape[d]
     if isinstance(split_size, int):
+        if split_size >> 63 > 0:
+            raise OverflowError  # `dispatch` says it in PyTorch's words
         if split_size < 0:
             raise RuntimeError(
                 f"split expects split_size be non-negative, but got split_size={split_size}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from toytorch.core.arguments import spread
+from toytorch.core.arguments import is_integer, spread
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Array, ArrayModule, Ints
@@ -74,7 +74,11 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 
 def _along(name: str, need: int, dim_of: Any, doc: str) -> Any:
-    def function(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]:
+    def function(input: Tensor, indices_or_sections: Ints | Tensor) -> tuple[Tensor, ...]:
+        if isinstance(indices_or_sections, Tensor):
+            if not is_integer(indices_or_sections):
+                raise TypeError(f"{name}() received an invalid combination of arguments")
+            indices_or_sections = int(indices_or_sections)
         if input.ndim < need:
             raise RuntimeError(
                 f"torch.{name} requires a tensor with at least {need} dimension{'s' * (need > 1)}, "
