@@ -147,7 +147,7 @@ def _read(path: Path) -> Notebook | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return found if isinstance(found["cells"], list) else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -173,5 +173,5 @@ def _recorded() -> dict[str, dict[str, str]]:
     try:
         found = json.loads((home() / _RECORD).read_text(encoding="utf-8"))
         return {str(stem): dict(cells) for stem, cells in found.items()}
-    except (OSError, ValueError, AttributeError, TypeError):
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return {}

@@ -42,7 +42,7 @@ def load(source: Path | None = None) -> dict[str, str]:
     states = _read(source or path()).get("exercises")
     if not isinstance(states, dict):
         return {}
-    return {str(name): str(state) for name, state in states.items() if state in _RANK}
+    return {str(name): str(state) for name, state in states.items() if str(state) in _RANK}
 
 
 def log(source: Path | None = None) -> list[Entry]:
@@ -50,7 +50,7 @@ def log(source: Path | None = None) -> list[Entry]:
     rows = _read(source or path()).get("log")
     try:
         return [Entry(int(row[0]), *map(str, row[1:4])) for row in rows or []]
-    except (TypeError, ValueError, IndexError, KeyError):
+    except (TypeError, ValueError, LookupError, OverflowError):
         return []
 
 
@@ -91,7 +91,7 @@ def counts(entries: list[Entry]) -> dict[str, tuple[int, int]]:
 def _read(source: Path) -> dict[str, Any]:
     try:
         data = json.loads(source.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
 

@@ -64,6 +64,7 @@ get_default_device set_default_device set_printoptions get_printoptions promote_
 result_type set_num_threads get_num_threads set_num_interop_threads get_num_interop_threads
 broadcast_shapes autocast vmap scalar_tensor _assert
 """)
+COMPILED = ("avg_pool1d", "one_hot")  # of torch.nn.functional, as are those with an option out
 OF_MODES = ("tensor", "as_tensor", "asarray", "scalar_tensor")  # but modes are told of these
 METHODS = names("""
 __init__ __new__ __class__ __init_subclass__ __torch_function__ as_subclass _make_subclass
@@ -344,7 +345,33 @@ _armed = False
 _plain: list[tuple[types.FunctionType, types.FunctionType]] = []  # each with its own code
 
 
-def _handler(func: Any, plain: Fn) -> Fn:
+Spelling = Callable[[Args, Kwargs], tuple[Args, Kwargs]]
+
+
+def _spelling(function: Fn) -> Spelling | None:
+    """How a call is told, where PyTorch's function is one of Python: whatever has a default stands by
+    its name, given or not. Functions that PyTorch has compiled are told as they were called."""
+    name, parts = function.__name__, inspect.signature(function).parameters
+    if (
+        function.__module__.split(".")[1:3] != ["nn", "functional"]
+        or name[-1:] == "_"
+        or name in COMPILED
+        or ("out" in parts and parts["out"].kind is inspect.Parameter.KEYWORD_ONLY)
+    ):
+        return None
+    needed = [n for n, p in parts.items() if p.default is p.empty]
+    defaults = {n: p.default for n, p in parts.items() if n not in needed}
+
+    def spelled(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+        given = {**dict(zip(parts, args)), **kwargs}
+        if len(args) > len(parts) or not given.keys() >= set(needed):
+            return args, kwargs  # which the function refuses itself
+        return tuple(given.pop(n) for n in needed), {**defaults, **given}
+
+    return spelled
+
+
+def _handler(func: Any, plain: Fn, spelling: Spelling | None) -> Fn:
     """What a function does once somebody wants to be asked."""
     state, spreads = asking, func is torch.einsum
 
@@ -370,6 +397,8 @@ def _handler(func: Any, plain: Fn) -> Fn:
                     return plain(*args)
         found = list(overloaded((*args, *kwargs.values()), PLAIN))
         if found or state.modes:
+            if spelling is not None:
+                args, kwargs = spelling(args, kwargs)
             return handle_torch_function(func, found, *args, **kwargs)
         return plain(*args, **kwargs)
 
@@ -390,7 +419,7 @@ def _ask(function: types.FunctionType, func: object) -> None:
         function.__globals__["first_call"].__self__.function = plain
     elif not hasattr(function, "__signature__"):
         vars(function)["__signature__"] = inspect.signature(function)  # the code no longer tells it
-    handler = _handler(func, plain)
+    handler = _handler(func, plain, _spelling(function))
     own = asks_with(code.co_freevars)
     constants = tuple(handler if c == "handler" else c for c in own.co_consts)
     function.__code__ = own.replace(

@@ -54,7 +54,7 @@ def load(name: str) -> dict[str, Any] | None:
     """What was kept under a name; None where there is nothing, or nothing that can be read."""
     try:
         kept = json.loads((folder() / f"{name}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return kept if isinstance(kept, dict) else None
 

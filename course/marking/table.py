@@ -46,7 +46,10 @@ def read(path: Path, columns: Mapping[str, Sequence[str]], needed: Sequence[str]
         raise BadTable(f"{path} is not written in UTF-8: save it as “CSV UTF-8”") from None
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
-    lines = list(csv.reader(io.StringIO(text), delimiter=separator))
+    try:
+        lines = list(csv.reader(io.StringIO(text), delimiter=separator))
+    except csv.Error as error:
+        raise BadTable(f"{path} cannot be read: {error}") from None
     header = [_squash(cell) for cell in lines[0]] if lines else []
     places = {}
     for column, others in columns.items():

@@ -120,7 +120,7 @@ def test_what_follows_a_cell_that_is_gone_stays(place: Path) -> None:
     assert "keep me" in sources(mine)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"cells": 3}', '{"cells": {}}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '{"cells": 3}', '{"cells": {}}'])
 def test_a_copy_that_cannot_be_read_is_kept_aside(place: Path, text: str) -> None:
     mine = place / "work" / "02_memory.ipynb"
     mine.write_text(text)
@@ -144,10 +144,11 @@ def test_reset_begins_anew_and_keeps_the_old(place: Path) -> None:
     assert desk.prepare() == []
 
 
-def test_a_damaged_record_costs_no_work(place: Path) -> None:
+@pytest.mark.parametrize("text", ["{broken", "[" * 100_000])
+def test_a_damaged_record_costs_no_work(place: Path, text: str) -> None:
     mine = place / "work" / "02_memory.ipynb"
     write(mine, TEXT, PLAY, {**STUB, "source": "def f(x): return x"}, CHECK)
-    (place / "work" / ".course.json").write_text("{broken")
+    (place / "work" / ".course.json").write_text(text)
     desk.prepare()
     assert sources(mine) == [
         "What is a stride?",

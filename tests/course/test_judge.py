@@ -149,6 +149,19 @@ def test_check_records_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(tmp_path.iterdir()) == [tmp_path / "progress.json"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"exercises": {"a.b": []}, "log": [[Infinity, "a", "b", "c"]]}', '{"log": 3}'],
+)
+def test_progress_survives_what_it_never_wrote(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept.json"
+    kept.write_text(text)
+    monkeypatch.setenv("TOYTORCH_PROGRESS", str(kept))
+    assert progress.load() == {} and progress.log() == []
+
+
 def test_progress_survives_a_damaged_file_and_a_folder_it_cannot_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -312,6 +312,7 @@ def test_folders_find_their_student(name: str, found: str | None) -> None:
         ("roster", "name,e-mail\nAda,a@b", "no column 'id'"),
         ("roster", "id\nada\nada", "line 3: ada is there twice"),
         ("roster", "", "cannot be read"),
+        ("roster", "id\n" + "a" * 200_000, "cannot be read: field larger than"),
         ("overrides", "student,points\nada,1", "no column 'exercise'"),
         (
             "overrides",

@@ -296,3 +296,21 @@ def test_triangles() -> None:
         )
         same(lambda side, k=diag: side.root.distributions.utils.tril_matrix_to_vec(
             side.carry(torch.arange(32.0).reshape(2, 4, 4)), k))  # fmt: skip
+
+
+@pytest.mark.parametrize("m", [tt, torch])
+def test_a_transform_may_be_a_module(m: Any) -> None:
+    """As those of normalizing flows are: the initializers of both run, one after the other."""
+
+    class Shift(m.distributions.Transform, m.nn.Module):  # type: ignore[misc]  # of either package
+        bijective = True
+        domain = codomain = m.distributions.constraints.real
+        __hash__ = m.nn.Module.__hash__
+
+        def __init__(self) -> None:
+            super().__init__(cache_size=1)
+            self.by = m.nn.Linear(1, 1)
+
+    assert [name for name, _ in Shift().named_parameters()] == ["by.weight", "by.bias"]
+    layer = Shift().by
+    assert layer.weight._cdata == layer.weight._cdata != layer.bias._cdata

@@ -147,11 +147,33 @@ MAPPED = {
     "not there": lambda m, f: m.from_file(f + "0", size=1).numel(),
     "a folder": lambda m, f: m.from_file("/", shared=True, size=1).numel(),
     "nothing": lambda m, f: m.from_file(f).numel(),
+    "nothing of nothing": lambda m, f: m.from_file(f + "0", shared=True).numel(),
     "bytes": lambda m, f: m.UntypedStorage.from_file(f, False, 17).nbytes(),
     "all bytes": lambda m, f: m.UntypedStorage.from_file(f).nbytes(),
     "typed": lambda m, f: m.FloatStorage.from_file(f, False, 5).size(),
     "longer, shared": lambda m, f: m.from_file(f, shared=True, size=5).tolist()[-1],
 }
+
+
+@pytest.mark.parametrize("ask", [("/", False, 1), ("/dev/null", True, 1)])
+def test_what_is_no_file_is_not_mapped(ask: tuple[Any, ...]) -> None:
+    for m in (tt, torch):
+        with pytest.raises(RuntimeError, match=f"file <{ask[0]}>"):
+            m.from_file(*ask)
+
+
+def test_the_count_of_batches_is_one_number() -> None:
+    for m in (tt, torch):
+        state = m.nn.BatchNorm1d(2).state_dict()
+        for shape in ((), (1,), (0,), (3,), (1, 1)):
+            state["num_batches_tracked"] = m.ones(shape, dtype=m.int64)
+            norm = m.nn.BatchNorm1d(2)
+            if len(shape) < 2 and state["num_batches_tracked"].numel() == 1:
+                norm.load_state_dict(state)
+                assert norm.num_batches_tracked.shape == () and int(norm.num_batches_tracked) == 1
+            else:
+                with pytest.raises(RuntimeError, match="size mismatch for num_batches_tracked"):
+                    norm.load_state_dict(state)
 
 
 @pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")

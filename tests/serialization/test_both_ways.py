@@ -110,6 +110,27 @@ VALUES: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
 }  # fmt: skip
 
 
+PLAIN = [frozenset([(1, "a")]), {"b": bytearray(b"ab")}, {1, 2}, b"abc", "é", 1 << 70]
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+@pytest.mark.parametrize("zipped", [True, False])
+def test_plain_values_of_every_protocol_of_pickle(protocol: int, zipped: bool) -> None:
+    file = io.BytesIO()
+    value = [*PLAIN, torch.arange(3.0)]
+    torch.save(value, file, pickle_protocol=protocol, _use_new_zipfile_serialization=zipped)
+    file.seek(0)
+    assert repr(tt.load(file, weights_only=False)) == repr(value)
+
+
+def test_a_storage_by_itself_is_one_of_numbers() -> None:
+    for source in (tt, torch):
+        file = io.BytesIO()
+        source.save([source.arange(3.0).untyped_storage(), source.arange(3.0).storage()], file)
+        read = [m.load(io.BytesIO(file.getvalue())) for m in (tt, torch)]
+        assert repr(read[0]) == repr(read[1])
+
+
 def said(answer: Any) -> str:
     return re.sub(r"0x[0-9a-f]+", "", repr(answer).replace("toytorch", "torch"))
 

@@ -655,6 +655,38 @@ def test_files_of_the_older_layout_end_early_as_in_pytorch() -> None:
         assert issubclass(raised(tt, cut), want), tenth
 
 
+class Endless(io.RawIOBase):
+    """Zeros without an end, behind a few bytes."""
+
+    def __init__(self, start: bytes = b"") -> None:
+        self.start, self.at = start, 0
+
+    def read(self, count: int = -1) -> bytes:
+        """Some bytes; all of them are never asked for."""
+        assert 0 <= count < 1 << 20, "read to its end"
+        found = (self.start + bytes(self.at + count))[self.at : self.at + count]
+        self.at += count
+        return found
+
+    def seek(self, at: int, whence: int = 0) -> int:
+        """Goes to a place; the end is at 0, as that of a device."""
+        self.at = (0, self.at, 0)[whence] + (0 if whence == 2 else at)
+        return self.at
+
+    def tell(self) -> int:
+        """The place."""
+        return self.at
+
+
+def test_what_has_no_end_is_refused_at_its_first_bytes() -> None:
+    for start in (b"", b"PK\x03\x04", pickle.dumps({"a": 1}, 2), b"\x80\x02}q\0("):
+        for weights_only in (True, False):
+            with pytest.raises(REFUSALS):
+                load(Endless(start), weights_only=weights_only)
+        with pytest.raises(DamagedArchive):
+            tt.jit.load(Endless(start))
+
+
 @pytest.mark.filterwarnings("ignore:.*torch.jit.*deprecated")
 def test_a_compiled_module_of_pytorch_is_called_by_its_name() -> None:
     file = io.BytesIO()

@@ -11,7 +11,6 @@ import numpy as np
 
 from toytorch.backends import base
 from toytorch.core.tensor import Tensor, wrap
-from toytorch.facts import dtype as types
 from toytorch.facts import state
 from toytorch.facts.composed import composed
 from toytorch.facts.device import cpu
@@ -84,7 +83,7 @@ class Generator:
 
     def set_state(self, state: Tensor) -> Generator:
         """Goes to a place that `get_state` gave, PyTorch's too."""
-        if not isinstance(state, Tensor) or state.dtype is not types.uint8:
+        if not isinstance(state, Tensor) or state.type() != "torch.ByteTensor":
             raise TypeError("RNG state must be a torch.ByteTensor")
         if not state.is_contiguous():
             raise RuntimeError("RNG state must be contiguous")

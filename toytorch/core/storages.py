@@ -11,7 +11,7 @@ import mmap
 import os
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -356,28 +356,40 @@ class UntypedStorage(Face):
 
 def mapped(filename: str | os.PathLike[str], shared: bool, size: int) -> Array:
     """A file's first bytes as memory; RuntimeError where it does not open or, not shared, has fewer."""
-    path, mode = os.fspath(filename), "write" if shared else "only"
+    path = os.fspath(filename)
     if size < 0:
         raise RuntimeError(
             f"unable to mmap {size} bytes from file <{path}>: Cannot allocate memory (12)"
         )
+    if not size:
+        return np.empty(0, np.uint8)  # no file is looked at
+    with _opened(path, shared) as file:
+        held = os.fstat(file.fileno()).st_size
+        if held < size and not shared:
+            raise RuntimeError(
+                f"file <{path}> size <{held}> is smaller than the required mapping size <{size}>"
+            )
+        if not shared:
+            return np.fromfile(file, np.uint8, size)
+        try:
+            if held < size:
+                file.truncate(size)
+            return np.memmap(file, np.uint8, "r+", shape=(size,))
+        except OSError as error:
+            raise RuntimeError(
+                f"unable to map file <{path}> of {size} bytes: {error.strerror} ({error.errno})"
+            ) from None
+
+
+def _opened(path: str, shared: bool) -> IO[bytes]:
+    """A file to read, or to write, which is then made if need be."""
+    mode, flags = ("write", os.O_RDWR | os.O_CREAT) if shared else ("only", os.O_RDONLY)
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY, 0o600)
+        return open(path, "r+b" if shared else "rb", opener=lambda p, _: os.open(p, flags, 0o600))
     except OSError as error:
         raise RuntimeError(
             f"unable to open file <{path}> in read-{mode} mode: {error.strerror} ({error.errno})"
         ) from None
-    with open(handle, "r+b" if shared else "rb") as file:
-        held = os.fstat(handle).st_size
-        if held < size and shared:
-            file.truncate(size)
-        elif held < size:
-            raise RuntimeError(
-                f"file <{path}> size <{held}> is smaller than the required mapping size <{size}>"
-            )
-        if shared and size:
-            return np.memmap(file, np.uint8, "r+", shape=(size,))
-        return np.fromfile(file, np.uint8, size)
 
 
 EXPECTED = """received an invalid combination of arguments. Expected one of:

@@ -446,7 +446,7 @@ class _Writer:
             forgotten = f";  {' = '.join([*map(repr, unused), 'None'])}" if unused else ""
             lines.append(f"{self.statement(node, kind)}{forgotten}")
         body = "\n".join(f"    {line}" for line in [*(lines or ["pass"]), ""])
-        wraps = "\n".join(f'torch.fx.wrap("{name}")' for name in self.wrapped)
+        wraps = "\n".join(f'torch.fx._symbolic_trace.wrap("{name}")' for name in self.wrapped)
         head = f"def forward({', '.join(parameters)}){returns}:"
         return PythonCode(f"\n{wraps}\n\n{head}\n{body}", self.globals)
 

@@ -478,7 +478,6 @@ def layer_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
-    *more: object,
 ) -> NestedTensor:
     """Each row, or each part, with mean 0 and variance 1."""
     if input.dim() <= 2:

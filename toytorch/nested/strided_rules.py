@@ -255,12 +255,12 @@ def layer_norm(
     shape: object,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
-    *more: object,
+    eps: float = 1e-5,
 ) -> StridedNested:
     """Each row with mean 0 and variance 1."""
     if weight is None or bias is None:
         raise ValueError("NestedTensor layer_norm requires weight and bias")
-    return each(func, input, shape, weight, bias, *more)
+    return each(func, input, shape, weight, bias, eps)
 
 
 @rule("sum")

@@ -116,8 +116,6 @@ def load(
         with _naming(name):
             start = file.read(len(ZIP))
             file.seek(-len(start), os.SEEK_CUR)
-            if not start:
-                raise EOFError("Ran out of input: the file is empty")
             if start == ZIP:
                 return _read(Reader(file, name), map_location, bool(mmap), weights_only)
             if mmap:
@@ -126,6 +124,8 @@ def load(
                     f"`torch.save({name}, _use_new_zipfile_serialization=True), please torch.save "
                     "your checkpoint with this option in order to use mmap."
                 )
+            if not start:
+                raise EOFError("Ran out of input: the file is empty")
             return load_legacy(file, map_location, weights_only, name)
 
 

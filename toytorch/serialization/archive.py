@@ -71,6 +71,8 @@ class Reader:
         self.size = file.seek(0, os.SEEK_END)
         self._mapped: mmap.mmap | None = None
         try:
+            if not self.size:  # of devices, too, which may have no end
+                raise zipfile.BadZipFile("not a ZIP archive")
             with zipfile.ZipFile(file) as archive:
                 entries = archive.infolist()
         except Exception as error:  # whatever zipfile trips over, the file is at fault

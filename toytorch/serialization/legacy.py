@@ -19,6 +19,7 @@ from toytorch.serialization.storages import Storages
 from toytorch.serialization.unpickler import ACTIONS, Unpickler
 
 MAGIC = 0x1950A86A20F9469CFC6C
+HEADER = 64  # bytes, in which the pickle of MAGIC has room
 VERSION = 1001
 SYSTEM = {
     "protocol_version": VERSION,
@@ -50,6 +51,8 @@ def load_legacy(
     listed first; all of them together must fit in the file.
     """
     begin = file.tell()
+    _check_magic(file.read(HEADER), name)
+    file.seek(begin)
     data = file.read()
     kinds: dict[str, tuple[int, dtype | None]] = {}
 
@@ -62,8 +65,6 @@ def load_legacy(
     for _ in range(3):  # magic number, protocol, facts about the system
         header.append((reader := Unpickler(data, listed, at, weights_only)).run())
         at = reader.at
-        if header[0] != MAGIC:
-            raise DamagedArchive(f"{name}: Invalid magic number; corrupt file?")
     if header[1] != VERSION:
         raise DamagedArchive(f"{name}: Invalid protocol version: {str(header[1])[:40]}")
     (reader := Unpickler(data, listed, at, weights_only)).run(LISTING)
@@ -89,6 +90,18 @@ def load_legacy(
     value = Unpickler(data, storages.find, at, weights_only).run()
     file.seek(begin + end)
     return value
+
+
+def _check_magic(start: bytes, name: str) -> None:
+    """Looks at the first bytes by themselves, since what is no such file may have no end."""
+    try:
+        found = Unpickler(start, lambda *parts: None).run()
+    except EOFError:
+        if len(start) < HEADER:
+            raise
+        found = None
+    if found != MAGIC:
+        raise DamagedArchive(f"{name}: Invalid magic number; corrupt file?")
 
 
 def _name(unpickler: Unpickler, module: object, name: object) -> None:
@@ -122,12 +135,17 @@ def _drop_to_mark(unpickler: Unpickler) -> None:
     unpickler.stack = unpickler._outer.pop()
 
 
+def _frozen(unpickler: Unpickler) -> None:
+    unpickler.stack = [*unpickler._outer.pop(), None]
+
+
 # what instructions do where only the storages are of interest: nothing is made or called
 LISTING = ACTIONS | {
     code[0]: action
     for code, action in {
         b"R": _drop(2, (None,)), b"\x81": _drop(2, (None,)), b"b": _drop(1), b"a": _drop(1),
         b"s": _drop(2), b"e": _drop_to_mark, b"u": _drop_to_mark, b"\x90": _drop_to_mark,
+        b"\x91": _frozen,
         b"c": lambda u: _name(u, u._line(), u._line()), b"\x93": _name_of_stack, b"Q": _stored,
     }.items()
 }  # fmt: skip

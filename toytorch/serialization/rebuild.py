@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from toytorch.backends import base
-from toytorch.core.storages import TypedStorage, UntypedStorage
+from toytorch.core.storages import TypedStorage
 from toytorch.core.tensor import Tensor, wrap
 from toytorch.facts.device import (
     device,
@@ -26,7 +26,7 @@ from toytorch.facts.device import (
     sparse_csr,
     strided,
 )
-from toytorch.facts.dtype import ALL, STORED, dtype
+from toytorch.facts.dtype import ALL, STORED, dtype, uint8
 from toytorch.facts.hints import Args, Fn, Shape, Sizes
 from toytorch.facts.package import is_ours
 from toytorch.facts.size import Size
@@ -418,10 +418,8 @@ def finished(value: object) -> Any:
     if type(value) is Builder:
         require(value.thing is not None, f"{value.name} is not a value")
         return value.thing
-    if type(value) is Loaded:
-        if value.kind is None:
-            return UntypedStorage.of(value.memory)
-        return TypedStorage.of(value.memory, value.kind)
+    if type(value) is Loaded:  # one without a type is of bytes, as in PyTorch
+        return TypedStorage.of(value.memory, value.kind or uint8)
     return value
 
 

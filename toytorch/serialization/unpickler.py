@@ -154,6 +154,10 @@ class Unpickler:
         require(type(self.stack[-1]) is set, "only sets can be added to")
         self.stack[-1].update(map(check_key, values))
 
+    def _frozen(self) -> None:
+        values = self._popped()
+        self.stack.append(frozenset(map(check_key, values)))
+
     def _store(self, values: list[Any]) -> None:
         target = self.stack[-1]
         require(
@@ -344,6 +348,7 @@ ACTIONS: dict[int, Callable[[Unpickler], Any]] = {
         b"U": lambda u: u.stack.append(u._take(u._number("<B")).decode("ascii")),
         b"B": lambda u: u.stack.append(u._take(u._number("<I"))),
         b"C": lambda u: u.stack.append(u._take(u._number("<B"))),
+        b"\x96": lambda u: u.stack.append(bytearray(u._take(u._number("<Q")))),
         b"(": Unpickler._mark,
         b"t": Unpickler._tuple,
         b"\x85": lambda u: u._tuple_of(1),
@@ -352,6 +357,7 @@ ACTIONS: dict[int, Callable[[Unpickler], Any]] = {
         b"a": lambda u: u._append([finished(u.stack.pop())]),
         b"e": lambda u: u._append(u._popped()),
         b"\x90": Unpickler._add,
+        b"\x91": Unpickler._frozen,
         b"s": lambda u: u._store(u._two()),
         b"u": lambda u: u._store(u._popped()),
         b"q": lambda u: u._remember(u._number("<B")),

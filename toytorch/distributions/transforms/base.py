@@ -43,6 +43,7 @@ class Transform:
         self._cache_size = cache_size
         self._inv: Transform | None = None
         self._cached_x_y: tuple[Tensor | None, Tensor | None] = (None, None)
+        super().__init__()  # of a module that is a transform, too
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_inv": None}

@@ -211,7 +211,7 @@ class GELU(Module):
         self.approximate = approximate
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.gelu(input, self.approximate)
+        return F.gelu(input, approximate=self.approximate)
 
     extra_repr = shows("approximate!r")
 

@@ -248,7 +248,7 @@ class Stateful(Tree):
                 f"Tensor-like object from checkpoint but received {type(given)}"
             )
         if not is_lazy(value):
-            if not value.ndim and given.ndim == 1:
+            if not value.ndim and given.shape == (1,):
                 given = given[0]  # numbers were tensors of one element once
             if given.shape != value.shape:
                 return (
