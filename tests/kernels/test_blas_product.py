@@ -68,7 +68,9 @@ def test_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large products go to it with several threads, and small ones and those of one thread do not."""
     calls: list[int] = []
     plan = blas_product.plan
-    monkeypatch.setattr(blas_product, "plan", lambda *given: calls.append(given[-1]) or plan(*given))
+    monkeypatch.setattr(
+        blas_product, "plan", lambda *given: calls.append(given[-1]) or plan(*given)
+    )
     large, small = np.ones((256, 256), "f"), np.ones((64, 64), "f")
     assert large.size * 256 >= LEAST > small.size * 64
     for count in (1, 2):

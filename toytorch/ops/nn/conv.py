@@ -79,11 +79,11 @@ def _convolution(
         y = conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
         if not x.shape[1]:  # no channels in are no channels out, in PyTorch
             y = xp.zeros((len(y), 0, *y.shape[2:]), y.dtype)
-        return with_channels_last(y) if last else y
+        return arranged(y, last)
     y = transposed_arrays(xp, x, w, stride, padding, dilation, extra, groups)
     if bias is not None:
         y += bias.reshape(-1, *(1,) * n)
-    return with_channels_last(y) if last else y
+    return arranged(y, last)
 
 
 def lines_last(a: Array) -> bool:
@@ -94,9 +94,11 @@ def lines_last(a: Array) -> bool:
     )
 
 
-def with_channels_last(y: Array) -> Any:
-    """Images, or lines, with their channels last."""
-    return in_format(y, True) if y.ndim > 3 else in_format(y[:, :, None], True)[:, :, 0]
+def arranged(y: Array, last: bool) -> Any:
+    """Images, or lines, with their channels last, or in rows."""
+    if y.ndim > 3 or not last:
+        return in_format(y, last)
+    return in_format(y[:, :, None], True)[:, :, 0]
 
 
 def _convolution_input(
@@ -208,7 +210,7 @@ def _weight_gradient(
     stride, padding, dilation = (v * n if len(v) == 1 else v for v in (stride, padding, dilation))
     made = weight_arrays(xp, x, g, kernel, stride, padding, dilation, groups)
     if n > 1 and (has_channels_last(x) or has_channels_last(g)):
-        return with_channels_last(made)
+        return arranged(made, True)
     # Lines are images of one row, whose gradient may have a stride of its own over one place.
     return made.reshape(-1).reshape(made.shape) if kernel == (1,) else made
 

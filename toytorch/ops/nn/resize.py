@@ -160,7 +160,7 @@ def _adaptive_average(n: int) -> Op:
     def forward(xp: ArrayModule, a: Array, out: Sizes) -> Any:
         if a.dtype.kind != "f" and (a.size or n == 3):
             raise NotImplementedError(
-                f"\"adaptive_avg_pool{n}d\" not implemented for '{type_name(a)}'"
+                f"\"adaptive_avg_pool{n}d{'_cpu' * (n == 3)}\" not implemented for '{type_name(a)}'"
             )
         to = tuple(map(int, out))
         table = adaptive_table(a.shape[-n:], to)
