@@ -328,6 +328,13 @@ SHORT = [
             "Upsample(2)",
             "Softmax2d()",
             "LazyConv2d(2, 1)",
+            "Dropout2d()",
+            "Dropout3d()",
+            "GroupNorm(2, 2)",
+            "Softmax(1)",
+            "LogSoftmax(1)",
+            "GLU()",
+            "Conv2d(2, 2, 1)",
         )
     ),
     *(f"nn.{cell}Cell(3, 4)(torch.ones(2, 3).numpy())" for cell in ("GRU", "LSTM", "RNN")),
@@ -355,6 +362,27 @@ SHORT = [
         f"nn.Adaptive{kind}Pool{n}d(1)(torch.ones((2,) * {n + 2}).bool())"
         for kind in ("Avg", "Max")
         for n in (1, 2, 3)
+    ),
+    *(
+        f"x, w = torch.ones(1, 1, {', '.join('3' * n)}), torch.ones(1, 1, {', '.join('2' * n)})\nF.conv{n}d({given})"
+        for n in (1, 2, 3)
+        for given in ("x.numpy(), w", "[x], w", "x, None", "x, w, 3", "x, w, None, 1, 0, 1, 1.5")
+    ),
+    "m = nn.Module()\nm.register_buffer('mask', torch.ones(3, 3).tril().view(1, 3, 3))\nm.share_memory()\n"
+    "m.mask.add_(1)\nsee(m.mask.is_shared(), m.mask)",
+    *(
+        f"F.embedding{more}(torch.zeros(2).to(torch.{kind}), torch.ones(3, 2){', torch.zeros(1).int()' * bool(more)})"
+        for kind in ("bfloat16", "complex64", "float32")
+        for more in ("", "_bag")
+        if kind == "bfloat16" or not more
+    ),
+    "m = nn.Sequential(nn.ReLU(), nn.Tanh())\nm.insert(-1, nn.GELU())\nsee(m)\nm.add_module('more', nn.ReLU())\n"
+    "try:\n    m.insert(0, nn.Identity())\nexcept KeyError:\n    see(m)",
+    "i = torch.tensor([[0, 1, 1, 1], [2, 0, 2, 0]])\ns = torch.sparse_coo_tensor(i, torch.ones(4), (2, 3))\n"
+    "see(s.coalesce().indices(), s.coalesce().values())",
+    *(
+        f"F.soft_margin_loss(torch.ones({a}), torch.ones({b}))"
+        for a, b in (("2, 3, 4", "24"), ("24", "2, 3, 4"), ("3, 4", "4"), ("4", "3, 4"))
     ),
 ]
 

@@ -452,6 +452,11 @@ def convolve_transposed(
     return made.squeeze(0) if single else made
 
 
+FORMS = "".join(
+    "\n * (Tensor input, Tensor weight, Tensor bias = None, tuple of ints stride = 1, "
+    f"{padding}, tuple of ints dilation = 1, int groups = 1)"
+    for padding in ("tuple of ints padding = 0", 'str padding = "valid"')
+)
 PLACES = {1: ("L", "K"), 2: ("H, W", "KH, KW"), 3: ("D, H, W", "KD, KH, KW")}
 
 
@@ -474,6 +479,7 @@ def _forward_over(n: int) -> Any:
     ) -> Tensor:
         return convolve(n, input, weight, bias, stride, padding, dilation, groups)
 
+    function.__dict__["forms"] = FORMS
     doc = f"""Convolution of (B, C, {PLACES[n][0]}) with (O, C/groups, {PLACES[n][1]}).
 
     >>> torch.conv{n}d(torch.ones(1, 1{", 3" * n}), torch.ones(1, 1{", 2" * n})).shape
