@@ -378,6 +378,28 @@ SHORT = [
     ),
     "m = nn.Sequential(nn.ReLU(), nn.Tanh())\nm.insert(-1, nn.GELU())\nsee(m)\nm.add_module('more', nn.ReLU())\n"
     "try:\n    m.insert(0, nn.Identity())\nexcept KeyError:\n    see(m)",
+    *(
+        "w = nn.Parameter(torch.tensor([3.0, 1.0]))\n"
+        f"o = optim.LBFGS([w], lr={lr}, max_iter={n}, max_eval={most}, line_search_fn={how!r})\n"
+        "def closure():\n    o.zero_grad()\n    loss = (w[0] - 1) ** 4 + 10 * (w[1] + 2 + w[0]) ** 2\n"
+        "    loss.backward()\n    see(loss)\n    return loss\n"
+        "for _ in range(3):\n    o.step(closure)\n    see(w, list(o.state[w]), o.state[w]['func_evals'])"
+        for lr in (0.001, 1)
+        for n, most in ((1, None), (3, None), (3, 2), (20, None))
+        for how in (None, "strong_wolfe")
+    ),
+    *(
+        f"data.DataLoader(Stream(3), {how})"
+        for how in ("batch_size=0", "batch_size=True", "drop_last=1", "batch_size=None")
+    ),
+    "m = nn.Sequential(nn.ReLU(), nn.Tanh())\ndel m[-1]\nsee(m._modules)",
+    "nn.AdaptiveMaxPool1d(1)('a')",
+    *(
+        f"nn.Conv1d(2, 2, 1, padding='{padding}')(torch.ones(1, {channels}, 4).to(torch.{kind}))"
+        for padding in ("same", "valid")
+        for channels in (2, 3)
+        for kind in ("int64", "bool", "float64", "complex64")
+    ),
     "i = torch.tensor([[0, 1, 1, 1], [2, 0, 2, 0]])\ns = torch.sparse_coo_tensor(i, torch.ones(4), (2, 3))\n"
     "see(s.coalesce().indices(), s.coalesce().values())",
     *(

@@ -45,9 +45,8 @@ class _Numbered(Module):
 
     def _renumber(self, modules: Iterable[Any]) -> None:
         """Names modules by number."""
-        named = {str(i): m for i, m in enumerate(modules)}
-        self._modules.clear()
-        self._modules.update(named)
+        named = OrderedDict((str(i), m) for i, m in enumerate(modules))
+        self.__dict__["_modules"] = named
 
     def _put_before(self, index: int, module: Any) -> None:
         """Adds a module before one that has a number for a name, as all after it have."""

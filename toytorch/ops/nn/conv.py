@@ -414,6 +414,7 @@ def convolve(
     images, single = _batched(name, input, n)
     stride = _sizes(name, stride, n, "stride")
     dilation = _sizes(name, dilation, n, "dilation")
+    bias_last = isinstance(padding, str) and bias is not None and bias.dtype is not input.dtype
     if padding == "valid":
         padding = 0
     elif padding == "same":
@@ -421,6 +422,8 @@ def convolve(
     elif isinstance(padding, str):
         raise RuntimeError("Invalid padding string: '" + padding + "'")
     window = stride, _sizes(name, padding, n, "padding"), dilation
+    if bias_last:  # of words for a padding, PyTorch asks for the bias's type after all else
+        convolution.function(images, weight, None, *window, False, (0,) * n, groups)
     made = convolution.function(images, weight, bias, *window, False, (0,) * n, groups)
     return made.squeeze(0) if single else made
 
