@@ -808,6 +808,9 @@ class Traced(Tensor):
     __array__ = _told("__array__", "Converting a tensor to a NumPy array")
 
 
+Traced.__name__ = Tensor.__name__  # what programs print that ask for the class
+
+
 class Frozen(Tensor):
     """What `data` gives while a function is traced, until a call asks what it holds: from then on it
     has taken part in what is written down, and is an ordinary tensor."""

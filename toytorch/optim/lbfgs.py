@@ -137,8 +137,8 @@ class LBFGS(Optimizer):
         return r
 
 
-# From step to step.
-KEPT = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
+# What lasts from step to step.
+KEPT = "d t old_dirs old_stps ro H_diag prev_flat_grad prev_loss".split()  # noqa: SIM905 - names of a state
 
 # -- parameters as one vector ---------------------------------------------------------------------
 

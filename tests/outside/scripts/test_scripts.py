@@ -392,6 +392,29 @@ SHORT = [
         f"data.DataLoader(Stream(3), {how})"
         for how in ("batch_size=0", "batch_size=True", "drop_last=1", "batch_size=None")
     ),
+    *(
+        "m, kept, last = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), [], {}\n"
+        f"def note(value):\n    kept.append(value)\nm[0].register_forward_{kind}({hook})\n"
+        "f = torch.compile(m, backend='eager')\nfor i in range(3):\n    f(i * torch.ones(1, 2))\n    see(kept, last)"
+        for kind, hook in (
+            ("hook", "lambda m, args, out: kept.append(out.detach())"),
+            ("hook", "lambda m, args, out: last.update(out=out.detach())"),
+            ("hook", "lambda m, args, out: note(out.shape)"),
+            ("pre_hook", "lambda m, args: note(args[0].detach())"),
+        )
+    ),
+    *(
+        f"nn.Upsample(scale_factor=2, mode='{mode}')(torch.ones({shape}).to(torch.{kind}))"
+        for mode, shape in (
+            ("linear", "1, 2, 4"),
+            ("bilinear", "1, 2, 4, 4"),
+            ("bicubic", "1, 2, 4, 4"),
+            ("nearest", "1, 2, 4"),
+            ("nearest", "1, 2, 4, 4"),
+            ("nearest-exact", "1, 2, 4, 4, 4"),
+        )
+        for kind in ("bool", "int64", "complex64")
+    ),
     "m = nn.Sequential(nn.ReLU(), nn.Tanh())\ndel m[-1]\nsee(m._modules)",
     "nn.AdaptiveMaxPool1d(1)('a')",
     *(
