@@ -388,7 +388,10 @@ def test_lazy_modules() -> None:
     assert repr(model[0].weight) == "<UninitializedParameter>"
     with pytest.raises(RuntimeError, match="Can't access the shape of an uninitialized"):
         _ = model[0].weight.shape
-    copied = copy.deepcopy(model).double()
+    with pytest.raises(ValueError, match="uninitialized parameter"):  # as PyTorch's buffers say
+        copy.deepcopy(model)
+    copied = tt.nn.Sequential(tt.nn.LazyConv2d(4, 3), tt.nn.LazyBatchNorm2d(), tt.nn.Flatten(),
+                              copy.deepcopy(model[3])).double()  # fmt: skip
     assert model(tt.ones(2, 3, 5, 5)).shape == (2, 2)
     assert [type(k).__name__ for k in model] == ["Conv2d", "BatchNorm2d", "Flatten", "Linear"]
     assert not model[0]._forward_pre_hooks

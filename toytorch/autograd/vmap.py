@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toytorch.backends import base
-from toytorch.core import dispatch, inplace, record, write
+from toytorch.core import dispatch, inplace, random, record, write
 from toytorch.core.op import Op
 from toytorch.core.tensor import Tensor, new
 from toytorch.facts import state
@@ -161,7 +161,7 @@ def vmap(
     @functools.wraps(func)
     def batched(*args: Tensor | dict[str, Tensor], **kwargs: object) -> Any:
         leaves, spec, dims, size = examine(func, in_dims, args)
-        if chunk_size is not None and chunk_size < size:
+        if chunk_size is not None:
             return in_chunks(
                 func, in_dims, out_dims, randomness, chunk_size, leaves, spec, dims, size, kwargs
             )
@@ -278,18 +278,17 @@ def in_chunks(
     kwargs: Any,
 ) -> Any:
     """The batch in parts, for functions that need much memory per example."""
-    parts = []
+    parts, begin = [], random.get_rng_state()
     for start in range(0, size, chunk):
         count = min(chunk, size - start)
         some = [
             leaf if d is None else leaf.narrow(d, start, count) for leaf, d in zip(leaves, dims)
         ]
-        parts.append(vmap(func, in_dims, 0, randomness)(*tree_unflatten(some, spec), **kwargs))
+        if randomness == "same":
+            random.set_rng_state(begin)
+        run = vmap(func, in_dims, out_dims, randomness)
+        parts.append(run(*tree_unflatten(some, spec), **kwargs))
     flat = [tree_flatten(p) for p in parts]
-    whole = [registry["cat"].function(list(ts), 0) for ts in zip(*(leaves for leaves, _ in flat))]
-    result = tree_unflatten(whole, flat[0][1])
-    if out_dims == 0:
-        return result
-    wanted = broadcast_to(out_dims, result)
-    assert wanted is not None
-    return tree_unflatten([t.movedim(0, d) for t, d in zip(whole, wanted)], flat[0][1])
+    dims = broadcast_to(tuple(out_dims) if isinstance(out_dims, list) else out_dims, parts[0])
+    joined = zip(dims, *(leaves for leaves, _ in flat))
+    return tree_unflatten([registry["cat"].function(ts, d) for d, *ts in joined], flat[0][1])

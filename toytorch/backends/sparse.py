@@ -169,7 +169,9 @@ class SparseArray(Entries):
         if not first.all():
             values = sum_runs(xp, values, first, each=True)
             order = order[first]
-        return SparseArray(self.indices[:, order], values, self.shape, True)
+        room = xp.empty(self.indices.shape, self.indices.dtype)  # rows, with room for all
+        room[:, : len(order)] = self.indices[:, order]
+        return SparseArray(room[:, : len(order)], values, self.shape, True)
 
     def dense(self) -> Any:
         a = self.coalesce()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import types
 from typing import Any
@@ -72,6 +73,10 @@ class Compiled:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        function, module = copy.deepcopy((self.function, self.module), memo)
+        return Compiled(function, module, self.fullgraph)  # whose graphs are still to be made
 
     def __call__(self, *args: object, **kwargs: Any) -> Any:
         if state.fast_path is state.SLOW and state.watched_or_asked():

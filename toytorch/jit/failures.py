@@ -40,8 +40,7 @@ def reraise(error: Exception) -> NoReturn:
             source = source.caller
         if places:
             break  # the innermost knows from where it was called
-    lines = [TITLE, "Traceback of TorchScript (most recent call last):"]
-    lines += [source.pointing(True) for source in reversed(places)]
+    lines = [source.pointing(True) for source in reversed(places)]
     asserted = "_assert" in nodes[0].attributes or (
         isinstance(error, AssertionError) and getattr(nodes[0].op, "asserts", False)
     )
@@ -49,8 +48,14 @@ def reraise(error: Exception) -> NoReturn:
     name = type(error).__name__
     if raised:
         name = f"RuntimeError: {name}" if asserted else f"{type(error).__module__}.{name}"
-    lines.append(f"{name}: {error}\n")
-    kind: type[Exception] = Error if raised else RuntimeError
-    if isinstance(error, NotImplementedError) and not raised:
-        kind = NotImplementedError
-    raise kind("\n".join(lines)) from error
+    made = as_failed(error, lines, name)
+    raise (Error(*made.args) if raised else made) from error
+
+
+def as_failed(error: Exception, lines: list[str], name: str = "") -> Exception:
+    """What is raised for an error of an operation, with the places where it came about."""
+    kind = NotImplementedError if isinstance(error, NotImplementedError) else RuntimeError
+    text = f"{name or type(error).__name__}: {error}\n"
+    return kind(
+        "\n".join([TITLE, "Traceback of TorchScript (most recent call last):", *lines, text])
+    )

@@ -25,6 +25,7 @@ from toytorch.facts.hints import Fn
 from toytorch.facts.package import is_ours
 from toytorch.jit.executor import exact, facts_of
 from toytorch.nn import Module
+from toytorch.nn.modules.hooks import as_hook
 from toytorch.nn.modules.module import ANYWHERE
 
 Getter = Callable[[], Any]
@@ -52,6 +53,7 @@ class GuardedState:
         self.getters: list[Getter] = []
         self.functions: set[Any] = set()
         self.classes: set[type] = set()
+        self.hooks: set[int] = set()  # the numbers of those that were looked at
 
     def kind(self, leaves: Sequence[Any]) -> list[Any]:
         """What a graph holds for: all of the arguments and of the guarded state but tensors' elements."""
@@ -158,6 +160,10 @@ class GuardedState:
             *module._backward_hooks,
             *module._node_hooks,
         )
+        for hooks in (module._forward_pre_hooks, module._forward_hooks):
+            for number in hooks.keys() - self.hooks:
+                self.hooks.add(number)
+                self.look(as_hook(hooks[number]).call)
         own = not of_library(module.__class__.__module__)
         if own and module.__class__ not in self.classes:
             self.look_at_class(module.__class__)

@@ -20,6 +20,7 @@ from toytorch.facts.dtype import int64
 from toytorch.facts.hints import Args, Fn, Kwargs
 from toytorch.facts.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from toytorch.jit import switch, types
+from toytorch.jit.failures import as_failed
 from toytorch.jit.function import TracedFunction, signature
 from toytorch.jit.ir import Graph, Pass, Value
 from toytorch.jit.module import TopLevelTracedModule, TracedModule
@@ -178,11 +179,14 @@ def traced_function(
     owner: Module | None,
     strict: bool,
     constants: Sequence[Tensor] = (),
+    read: Sequence[Any] = (),
 ) -> TracedFunction:
-    """Runs a function under the tracer; `constants` are what `data` gives, of an earlier trace."""
+    """Runs a function under the tracer; `constants` are what `data` gives, of an earlier trace, and
+    `read` what conversions to Python's values do."""
     flat, spec = tree_flatten(args)
     tracer = Tracer(Graph(name), seen=True)
     tracer.constants += constants
+    tracer.to_read += reversed(read)
     if owner is not None:
         class_type = types.Class(type(owner).__name__)
         register(tracer, owner, tracer.graph.add_input(class_type, "self"))
@@ -198,7 +202,7 @@ def traced_function(
         tracer.end()
     graph, constants = eliminate_dead_code(tracer.graph), tracer.constants
 
-    def again(*more: object) -> TracedFunction:
+    def again(*more: object, read: Sequence[Any] = tracer.read) -> TracedFunction:
         """A trace for other shapes, on copies: the call itself is still to come, and a trace that
         it belongs to sees nothing of this one."""
         outer = running()
@@ -208,12 +212,15 @@ def traced_function(
             for copy in (copy_of, copy_with_memory):  # `as_strided` may reach beyond the tensor
                 try:
                     given = tree_map(copy, more)
-                    return traced_function(func, given, name, owner, strict, constants)
+                    return traced_function(func, given, name, owner, strict, constants, read)
                 except Exception as error:
                     failed = error
                 if not any(isinstance(t, Tensor) and is_part(t) for t in tree_flatten(more)[0]):
                     break
-        func(*more)  # which fails, too, but what it has written before stays written
+        try:
+            func(*more)  # which fails, too, but what it has written before stays written
+        except Exception as error:
+            raise as_failed(error, []) from error
         if any(node.writes for node in graph.nodes):
             raise failed
         return made  # what fails, constants of the first call, may be what nobody uses
@@ -478,7 +485,7 @@ def check_graph(traced: TracedFunction, args: Args) -> None:
     """Traces once more: the operations must be the same."""
     if traced.again is None:
         return
-    other = traced.again(*args)
+    other = traced.again(*args, read=())
     first, second = ([n.kind for n in g.walk()] for g in (traced.graph, other.graph))
     if first != second:
         raise TracingCheckError(

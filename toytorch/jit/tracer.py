@@ -71,6 +71,10 @@ class Tracer:
         self.strict = False  # whether that is an error
         self.frozen = 0  # how often `data` was asked for
         self.constants: list[Tensor] = []  # what `data` gave, or is to give: an earlier trace's
+        self.read: list[Any] = []  # Python's values of tensors, which a later trace finds unchanged
+        self.to_read: list[
+            Any
+        ] = []  # those of an earlier trace that are still to come, the last first
         self.refusing: tuple[str, Sequence[Any]] = "", ()  # an op, and the out= that it may refuse
 
     # -- values --------------------------------------------------------------------------------
@@ -642,7 +646,12 @@ def _told(name: str, what: str, size: bool = False, words: str = FROZEN) -> Any:
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         warn(what, size, words)
-        return own(self, *args, **kwargs)
+        tracer = running()
+        if size or tracer is None or tracer.captured is not None or is_library(sys._getframe(1)):
+            return own(self, *args, **kwargs)
+        value = tracer.to_read.pop() if tracer.to_read else own(self, *args, **kwargs)
+        tracer.read.append(value)
+        return value
 
     return called(name, own.__doc__, method)
 
@@ -797,6 +806,9 @@ class Traced(Tensor):
     tolist = _told("tolist", "Converting a tensor to a Python list")
     numpy = _told("numpy", "Converting a tensor to a NumPy array")
     __array__ = _told("__array__", "Converting a tensor to a NumPy array")
+
+
+Traced.__name__ = Tensor.__name__  # what programs print that ask for the class
 
 
 class Frozen(Tensor):

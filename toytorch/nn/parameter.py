@@ -120,6 +120,8 @@ class Uninitialized(Tensor):
         if func.__name__ in ALLOWED or func.__name__ in ("__get__", "__set__"):
             return disabled_torch_function_impl(func, types, args, kwargs)
         shown = f"<method '{func.__name__}' of 'torch._C.TensorBase' objects>"
+        if func.__name__ in ("__deepcopy__", "__len__"):  # which PyTorch states in Python
+            shown = str(func)
         raise ValueError(
             f"Attempted to use an uninitialized parameter in {shown}. This error happens when you are "
             "using a `LazyModule` or explicitly manipulating `torch.nn.parameter."
@@ -150,12 +152,6 @@ class Uninitialized(Tensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self), (self._requires_grad, self.device, self.dtype)
 
-    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
-        if id(self) not in memo:
-            maker, given = self.__reduce_ex__(2)
-            memo[id(self)] = maker(*given)
-        return memo[id(self)]
-
 
 def _nothing(device: Device, dtype: DType | None) -> Tensor:
     subclasses.appeared()
@@ -178,6 +174,12 @@ class UninitializedParameter(Uninitialized, Parameter):
         made = like_class(cls, _nothing(device, dtype))
         made._requires_grad = requires_grad
         return made
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+        if id(self) not in memo:
+            maker, given = self.__reduce_ex__(2)
+            memo[id(self)] = maker(*given)
+        return memo[id(self)]
 
     def __init__(
         self, requires_grad: bool = True, device: Device = None, dtype: DType | None = None
@@ -210,6 +212,9 @@ class UninitializedBuffer(Uninitialized):
         persistent: bool = True,
     ) -> None:
         """Nothing is left to do after __new__."""
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+        return self.__torch_function__(Tensor.__deepcopy__, (type(self),))
 
 
 def is_lazy(tensor: Tensor | None) -> bool:

@@ -39,7 +39,7 @@ from toytorch.facts import state
 from toytorch.facts.device import device, layout, memory_format
 from toytorch.facts.dtype import dtype
 from toytorch.facts.hints import Args, Fn, Kwargs
-from toytorch.facts.schema import NOT_GIVEN, NUMPY_WORDS, SIZE_WORDS, wrong_argument
+from toytorch.facts.schema import NOT_GIVEN, NUMPY_WORDS, SIZE_WORDS, class_of, wrong_argument
 
 ABSENT = object()  # an argument that was not given
 FRONT = """\
@@ -108,6 +108,7 @@ class Call:
     first       its public name, if its first argument must be a tensor
     creates     whether a mode may take the call over (`on_create`)
     overloads   parameters by name alone that say which of the overloads is meant, and have no default
+    forms       the signatures that PyTorch's function has, where it has several
     """
 
     first = single = ""
@@ -127,6 +128,7 @@ class Call:
         self.function, self.asked, self.creates = function, asked, creates
         self.called = called or function.__name__
         self.own = own = inspect.unwrap(function)
+        self.forms: str = own.__dict__.get("forms", "")
         code = own.__code__  # `inspect.signature` takes a hundred times longer
         self.positional, self.by_place = code.co_argcount, code.co_posonlyargcount
         defaults = own.__defaults__ or ()
@@ -282,6 +284,8 @@ class Call:
 
     def general(self, /, *args: object, **kwargs: object) -> Any:
         """A call with words, with what stands for an argument, or with what is wrong."""
+        if self.forms:
+            self.refuse_other_forms(args, kwargs)
         if not self.first:
             return self.run(*args, **kwargs)
         if not (args and isinstance(args[0], Tensor)):
@@ -294,6 +298,21 @@ class Call:
             return self.run(*args, **kwargs)
         seen_as = "aten::" + self.first.replace(".", "_")
         return state.profiler.around(seen_as, args, self.run, *args, **kwargs)
+
+    def refuse_other_forms(self, args: Args, kwargs: Kwargs) -> None:
+        """Refuses arguments that fit none of several signatures in words that name them all."""
+        try:
+            self.settle(args, dict(kwargs))
+        except TypeError:
+            if (
+                len(args) == self.positional - 1
+            ):  # layers give the last, too, which looks like a default
+                args = (*args, self.defaults[-1])
+            got = [*map(class_of, args), *(f"{k}={class_of(v)}" for k, v in kwargs.items())]
+            raise TypeError(
+                f"{self.called}() received an invalid combination of arguments - got ({', '.join(got)}), "
+                f"but expected one of:{self.forms}"
+            ) from None
 
     def run(self, /, *args: object, **kwargs: object) -> Any:
         """The same without a question for the first argument."""

@@ -199,6 +199,13 @@ def asks(function: F) -> F:
     return with_words(function, asked=True, numpy=False, kinds=set(TAKES) - {"str", "bool"})
 
 
+def reads(function: F) -> F:
+    """The same of a function that reads attributes of tensors itself, which other arguments lack."""
+    return with_words(
+        function, asked=True, numpy=False, kinds=set(TAKES) - {"str", "bool", "Tensor"}
+    )
+
+
 def creating(function: F, name: str = "") -> F:
     """A `watched` function that makes a tensor, of no random numbers, and does nothing else."""
     return watched(composed(creates=True)(function), name)

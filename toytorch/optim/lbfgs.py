@@ -65,6 +65,7 @@ class LBFGS(Optimizer):
         state = self.state[params[0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
+        new = not state["n_iter"]
         first = closure()
         loss, grad, evals = number(first), flat_grad(params), 1
         state["func_evals"] += 1
@@ -86,7 +87,8 @@ class LBFGS(Optimizer):
                 if group["line_search_fn"] != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 line = Line(closure, params, direction)
-                found = strong_wolfe(line, Point(0.0, loss, grad, slope), float(length))
+                origin = Point(0.0, loss, grad, slope)
+                found = strong_wolfe(line, origin, float(length), group["max_eval"] - evals)
                 length, loss, grad, used = found.at, found.loss, found.grad, line.evals
                 state["t"] = length
                 move(params, length, direction)
@@ -103,6 +105,8 @@ class LBFGS(Optimizer):
                 or abs(loss - before) < still
             ):
                 break
+        if new:  # what PyTorch writes last
+            state.update({name: state.pop(name) for name in KEPT if name in state})
         return first
 
     @staticmethod
@@ -132,6 +136,9 @@ class LBFGS(Optimizer):
             r = r + s * (shares[i] - y.dot(r) * scale)
         return r
 
+
+# What lasts from step to step.
+KEPT = "d t old_dirs old_stps ro H_diag prev_flat_grad prev_loss".split()  # noqa: SIM905 - names of a state
 
 # -- parameters as one vector ---------------------------------------------------------------------
 
@@ -194,10 +201,10 @@ def strong_wolfe(
     line: Line,
     origin: Point,
     at: float,
+    limit: int = 25,
     c1: float = 1e-4,
     c2: float = 0.9,
     tolerance: float = 1e-9,
-    limit: int = 25,
 ) -> Point:
     """A point where the loss has fallen by c1 of what the slope promised, and |slope| to c2 of it.
 

@@ -379,9 +379,8 @@ class Optimizer:
             if "param_names" in mine:
                 theirs.setdefault("param_names", mine["param_names"])
             for name, value in self.defaults.items():
-                if value is None or isinstance(
-                    value, bool
-                ):  # switches that older files do not have
+                # switches that older files do not have
+                if name in mine and (value is None or isinstance(value, bool)):
                     theirs.setdefault(name, value and False)
             groups.append(theirs)
         self.param_groups = groups

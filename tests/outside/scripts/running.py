@@ -92,10 +92,11 @@ def told(e: BaseException) -> str:
 
 
 def plain(text: str) -> str:
-    """A text without addresses, numbers of runs and the package's own name."""
+    """A text without addresses, numbers of runs, last digits and the package's own name."""
     text = re.sub(r"0x[0-9a-f]+|\x1b\[\d*m", "", text)
     text = re.sub(r"<script \d+>", "<script>", text)
     text = text.replace("toytorch", "torch")
+    text = re.sub(r"\d+\.\d{7,}(e-\d+)?", lambda m: f"{float(m[0]):.5g}", text)  # rounded ones
     return re.sub(
         r"\btorch(\.\w+)+\.([A-Z]\w*)", r"\2", text
     )  # where a class stands is right under the alias only

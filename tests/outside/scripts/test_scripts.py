@@ -234,6 +234,201 @@ SHORT = [
     "nn.LocalResponseNorm(2)(torch.ones(3))",
     "q = torch.ones(3, 2, 4)\nnn.MultiheadAttention(4, 2)(q, q, q, key_padding_mask=torch.zeros(3, 2).bool())",
     "F.embedding(torch.ones(2).bfloat16(), torch.ones(2, 2), max_norm=1.0)",
+    *(
+        "w, more = nn.Parameter(torch.ones(2, 2)), nn.Parameter(torch.ones(2))\n"
+        f"o = optim.SGD([w], lr=0.1, momentum=0.9)\ns = S.{schedule}\n"
+        "o.add_param_group({'params': [more], 'lr': 0.3, 'initial_lr': 0.3})\n"
+        "try:\n    for _ in range(3):\n        o.step()\n        s.step()\n"
+        "except Exception as e:\n    see(repr(e))\nsee(o.state_dict(), s.get_last_lr())"
+        for schedule in (
+            "LambdaLR(o, lambda e: 0.5 ** e)",
+            "MultiplicativeLR(o, lambda e: 0.5)",
+            "StepLR(o, 1)",
+            "CosineAnnealingLR(o, 1)",
+            "CosineAnnealingWarmRestarts(o, 2)",
+            "CyclicLR(o, 0.1, 0.2, step_size_up=2)",
+            "CyclicLR(o, 0.1, 0.2, cycle_momentum=False)",
+            "OneCycleLR(o, 0.1, total_steps=5)",
+        )
+    ),
+    "w = nn.Parameter(torch.ones(2, 2))\no = optim.Muon([w])\nfor _ in range(2):\n"
+    "    o.load_state_dict(copy.deepcopy(o.state_dict()))\nsee(o.state_dict())",
+    *(
+        f"see(nn.CTCLoss(reduction='none')(torch.ones(2, 1, 3).log_softmax(-1), torch.ones(1, 1).{kind}(), [2], [1]))"
+        for kind in ("float", "double", "short", "bool", "cfloat")
+    ),
+    *(
+        f"see(func.vmap(lambda v: {made}, out_dims={out}, randomness={how!r}, chunk_size={size})(torch.randn(4, 3)))"
+        for made in ("v * 2", "(v.sort().values, v.outer(v))", "v + torch.rand(3)")
+        for out in (0, 1)
+        for how in ("same", "different")
+        for size in (2, 3, 8)
+    ),
+    "see(func.vmap(torch.mv, in_dims=(None, 0))(torch.randn(4, 3), torch.randn(2, 3)))",
+    "see(nn.Conv2d(1, 5, 1)(torch.ones(2, 16, 1, 1).permute(0, 2, 3, 1)))",
+    "see(nn.ConvTranspose2d(1, 5, 2)(torch.ones(2, 16, 1, 1).permute(0, 2, 3, 1)))",
+    "torch.nn.utils.skip_init(nn.Linear, 2, 3)\nsee(torch.rand(2))",
+    "copy.deepcopy(nn.LazyBatchNorm1d())",
+    "see(copy.deepcopy(nn.LazyLinear(2)))",
+    "D.kl_divergence(D.Beta(2.0, 3.0), D.Bernoulli(0.3))",
+    *(
+        f"rnn = nn.{kind}(3, 4)\nsee(rnn(nn.utils.rnn.pack_sequence([torch.ones({n}, 3), torch.ones(3, 3)])))"
+        for kind in ("LSTM", "GRU")
+        for n in (3, 4)
+    ),
+    *(
+        "m = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 1).eval()\n"
+        f"m(torch.ones(3, 2, 4), {mask}src_key_padding_mask=torch.zeros(2, 3).bool())"
+        for mask in ("", "mask=torch.zeros(2, 2), ")
+    ),
+    *(
+        f"nn.{layer}"
+        for name in (
+            "BatchNorm1d",
+            "Conv2d",
+            "ConvTranspose1d",
+            "LSTMCell",
+            "ReflectionPad1d",
+            "Softmax",
+        )
+        for layer in (
+            f"{name}(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)",
+            f"{name}(odd=1)",
+            f"{name}()()",
+        )
+        if name != "Softmax" or "12" in layer or "odd" in layer
+    ),
+    *(
+        f"m = nn.{layer}\nm.forward()"
+        for layer in (
+            "Conv2d(1, 1, 1)",
+            "LSTM(1, 1)",
+            "GRU(1, 1)",
+            "ReLU()",
+            "Sigmoid()",
+            "MaxPool2d(1)",
+            "AvgPool3d(1)",
+            "BatchNorm2d(1)",
+            "InstanceNorm1d(1)",
+            "ConvTranspose3d(1, 1, 1)",
+            "ZeroPad2d(1)",
+            "LazyConv1d(1, 1)",
+            "AdaptiveAvgPool1d(1)",
+            "LPPool1d(2, 2)",
+            "MaxUnpool1d(2)",
+            "FractionalMaxPool2d(2, 2)",
+            "Hardswish()",
+        )
+    ),
+    *(
+        f"nn.{layer}(torch.ones(2, 2, 4, 4).numpy())"
+        for layer in (
+            "BatchNorm2d(2)",
+            "InstanceNorm2d(2)",
+            "Upsample(2)",
+            "Softmax2d()",
+            "LazyConv2d(2, 1)",
+            "Dropout2d()",
+            "Dropout3d()",
+            "GroupNorm(2, 2)",
+            "Softmax(1)",
+            "LogSoftmax(1)",
+            "GLU()",
+            "Conv2d(2, 2, 1)",
+        )
+    ),
+    *(f"nn.{cell}Cell(3, 4)(torch.ones(2, 3).numpy())" for cell in ("GRU", "LSTM", "RNN")),
+    *(
+        f"nn.{kind}(3, 4)(torch.ones({shape}), {hx})"
+        for kind, shapes in (
+            ("LSTM", ("2, 2, 3", "2, 3")),
+            ("GRU", ("2, 2, 3",)),
+            ("LSTMCell", ("2, 3",)),
+        )
+        for shape in shapes
+        for hx in ("torch.ones(1, 2, 4)", "torch.ones(2, 2, 4)", "(torch.ones(1, 2, 4),)", "3")
+    ),
+    *(
+        "def f(x):\n    if x.sum() > 0:\n        x = x * 2\n    return x + float(x[0, 0])\n"
+        f"t = torch.jit.trace({f}, torch.ones(2, 3))\n"
+        "for sign in (1, -1):\n    for n in (2, 1, 5):\n        see(t(sign * torch.ones(n, 3)).detach().numpy())"
+        for f in ("f", "nn.Sequential(nn.Tanh(), Lambda(f))")
+    ),
+    "t = torch.jit.trace(nn.Linear(3, 2), torch.ones(2, 3))\nt(torch.ones(2, 4))",
+    "m = torch.compile(nn.Sequential(nn.Linear(3, 3), nn.Dropout()), backend='eager')\nm(torch.ones(2, 3))\n"
+    "c = copy.deepcopy(m)\nnn.init.zeros_(c._orig_mod[0].weight)\nsee(c(torch.ones(2, 3)), m(torch.ones(2, 3)))",
+    "m = nn.Sequential(WN(nn.Linear(2, 2)))\nm.register_full_backward_hook(lambda *a: None)\npickle.dumps(m)",
+    *(
+        f"nn.Adaptive{kind}Pool{n}d(1)(torch.ones((2,) * {n + 2}).bool())"
+        for kind in ("Avg", "Max")
+        for n in (1, 2, 3)
+    ),
+    *(
+        f"x, w = torch.ones(1, 1, {', '.join('3' * n)}), torch.ones(1, 1, {', '.join('2' * n)})\nF.conv{n}d({given})"
+        for n in (1, 2, 3)
+        for given in ("x.numpy(), w", "[x], w", "x, None", "x, w, 3", "x, w, None, 1, 0, 1, 1.5")
+    ),
+    "m = nn.Module()\nm.register_buffer('mask', torch.ones(3, 3).tril().view(1, 3, 3))\nm.share_memory()\n"
+    "m.mask.add_(1)\nsee(m.mask.is_shared(), m.mask)",
+    *(
+        f"F.embedding{more}(torch.zeros(2).to(torch.{kind}), torch.ones(3, 2){', torch.zeros(1).int()' * bool(more)})"
+        for kind in ("bfloat16", "complex64", "float32")
+        for more in ("", "_bag")
+        if kind == "bfloat16" or not more
+    ),
+    "m = nn.Sequential(nn.ReLU(), nn.Tanh())\nm.insert(-1, nn.GELU())\nsee(m)\nm.add_module('more', nn.ReLU())\n"
+    "try:\n    m.insert(0, nn.Identity())\nexcept KeyError:\n    see(m)",
+    *(
+        "w = nn.Parameter(torch.tensor([3.0, 1.0]))\n"
+        f"o = optim.LBFGS([w], lr={lr}, max_iter={n}, max_eval={most}, line_search_fn={how!r})\n"
+        "def closure():\n    o.zero_grad()\n    loss = (w[0] - 1) ** 4 + 10 * (w[1] + 2 + w[0]) ** 2\n"
+        "    loss.backward()\n    see(loss)\n    return loss\n"
+        "for _ in range(3):\n    o.step(closure)\n    see(w, list(o.state[w]), o.state[w]['func_evals'])"
+        for lr in (0.001, 1)
+        for n, most in ((1, None), (3, None), (3, 2), (20, None))
+        for how in (None, "strong_wolfe")
+    ),
+    *(
+        f"data.DataLoader(Stream(3), {how})"
+        for how in ("batch_size=0", "batch_size=True", "drop_last=1", "batch_size=None")
+    ),
+    *(
+        "m, kept, last = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), [], {}\n"
+        f"def note(value):\n    kept.append(value)\nm[0].register_forward_{kind}({hook})\n"
+        "f = torch.compile(m, backend='eager')\nfor i in range(3):\n    f(i * torch.ones(1, 2))\n    see(kept, last)"
+        for kind, hook in (
+            ("hook", "lambda m, args, out: kept.append(out.detach())"),
+            ("hook", "lambda m, args, out: last.update(out=out.detach())"),
+            ("hook", "lambda m, args, out: note(out.shape)"),
+            ("pre_hook", "lambda m, args: note(args[0].detach())"),
+        )
+    ),
+    *(
+        f"nn.Upsample(scale_factor=2, mode='{mode}')(torch.ones({shape}).to(torch.{kind}))"
+        for mode, shape in (
+            ("linear", "1, 2, 4"),
+            ("bilinear", "1, 2, 4, 4"),
+            ("bicubic", "1, 2, 4, 4"),
+            ("nearest", "1, 2, 4"),
+            ("nearest", "1, 2, 4, 4"),
+            ("nearest-exact", "1, 2, 4, 4, 4"),
+        )
+        for kind in ("bool", "int64", "complex64")
+    ),
+    "m = nn.Sequential(nn.ReLU(), nn.Tanh())\ndel m[-1]\nsee(m._modules)",
+    "nn.AdaptiveMaxPool1d(1)('a')",
+    *(
+        f"nn.Conv1d(2, 2, 1, padding='{padding}')(torch.ones(1, {channels}, 4).to(torch.{kind}))"
+        for padding in ("same", "valid")
+        for channels in (2, 3)
+        for kind in ("int64", "bool", "float64", "complex64")
+    ),
+    "i = torch.tensor([[0, 1, 1, 1], [2, 0, 2, 0]])\ns = torch.sparse_coo_tensor(i, torch.ones(4), (2, 3))\n"
+    "see(s.coalesce().indices(), s.coalesce().values())",
+    *(
+        f"F.soft_margin_loss(torch.ones({a}), torch.ones({b}))"
+        for a, b in (("2, 3, 4", "24"), ("24", "2, 3, 4"), ("3, 4", "4"), ("4", "3, 4"))
+    ),
 ]
 
 

@@ -48,8 +48,8 @@ def _kl_expfamily_expfamily(p: Any, q: Any) -> Tensor:
     """F(θq) - F(θp) - ⟨θq - θp, ∇F(θp)⟩ (a Bregman divergence)."""
     if type(p) is not type(q):
         raise NotImplementedError(
-            "The cross KL-divergence between different exponential families cannot "
-            "be computed using Bregman divergences"
+            "The cross KL-divergence between different exponential families cannot"
+            f"{' ' * 28} be computed using Bregman divergences"
         )
     at = [n.detach().requires_grad_() for n in p._natural_params]
     normalizer = p._log_normalizer(*at)

@@ -14,7 +14,6 @@ from toytorch.ops.define import PUBLIC, takes_words, tensor_first
 from toytorch.ops.elementwise import activation, arithmetic
 from toytorch.ops.elementwise.activation import gelu as gelu_record
 from toytorch.ops.elementwise.activation import softsign, tanhshrink
-from toytorch.ops.reductions import exponentials
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
@@ -226,7 +225,7 @@ def sigmoid(input: Tensor) -> Tensor:
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """One half times the sigmoid of the other; Dauphin et al. 2017."""
-    if not input.ndim:
+    if not input.dim():
         raise RuntimeError("glu does not support scalars because halving size must be even")
     return activation.glu.function(input, dim)
 
@@ -238,7 +237,7 @@ def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
     """eˣ/Σeˣ along a dimension."""
-    return exponentials.softmax.function(input, _chosen("softmax", input, dim), dtype)
+    return input.softmax(_chosen("softmax", input, dim), dtype)
 
 
 def softmin(
@@ -252,7 +251,7 @@ def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
     """log of softmax."""
-    return exponentials.log_softmax.function(input, _chosen("log_softmax", input, dim), dtype)
+    return input.log_softmax(_chosen("log_softmax", input, dim), dtype)
 
 
 def _chosen(name: str, input: Tensor, dim: int | None) -> int:

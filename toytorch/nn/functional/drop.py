@@ -5,7 +5,7 @@ from __future__ import annotations
 from toytorch.core.tensor import Tensor
 from toytorch.facts import warned
 from toytorch.facts.composed import composed
-from toytorch.ops.define import asks
+from toytorch.ops.define import asks, reads
 from toytorch.ops.nn.dropout import drop, drop_alpha
 
 __all__ = [
@@ -49,7 +49,7 @@ def feature_alpha_dropout(
 def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool, n: int) -> Tensor:
     """Dropout of whole channels, of one image or a batch."""
     _check(p)
-    if input.ndim not in (n + 1, n + 2):
+    if input.dim() not in (n + 1, n + 2):
         warned.at_call(
             f"{name}: Received a {input.ndim}-D input to {name}, which is deprecated and will "
             "result in an error in a future release. To retain the behavior and silence this "
@@ -73,13 +73,13 @@ def _channels(name: str, input: Tensor, p: float, training: bool, inplace: bool,
     return made.squeeze(0) if single else made
 
 
-@asks
+@reads
 @composed(idle="training")
 def dropout1d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
     """Zeros whole channels of (B, C, L) with probability p."""
-    if input.ndim not in (2, 3):
+    if input.dim() not in (2, 3):
         raise RuntimeError(
             f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that "
             "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, "
@@ -88,7 +88,7 @@ def dropout1d(
     return _channels("dropout1d", input, p, training, inplace, 1)
 
 
-@asks
+@reads
 @composed(idle="training")
 def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
@@ -97,7 +97,7 @@ def dropout2d(
     return _channels("dropout2d", input, p, training, inplace, 2)
 
 
-@asks
+@reads
 @composed(idle="training")
 def dropout3d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False

@@ -610,7 +610,7 @@ def ctc_loss(
             raise RuntimeError(f"{name} must be integral")
     single = log_probs.ndim != 3
     logs = log_probs.unsqueeze(1) if single else log_probs
-    texts = targets.unsqueeze(0) if single and targets.ndim == 1 else targets
+    texts = (targets.unsqueeze(0) if single and targets.ndim == 1 else targets).long()
     loss = ctc_record.function(
         logs, texts, steps.reshape([-1]), lengths.reshape([-1]), blank, zero_infinity
     )

@@ -7,7 +7,7 @@ from toytorch.facts import state
 from toytorch.facts.dtype import bfloat16, float16, float32
 from toytorch.facts.hints import Shape
 from toytorch.nn.functional.pool import avg_pool2d, avg_pool3d
-from toytorch.ops.define import asks, tensor_first
+from toytorch.ops.define import asks, reads, tensor_first
 from toytorch.ops.nn import layer_norm as layers
 from toytorch.ops.nn import normalize as norms
 from toytorch.ops.nn import rms_norm as rms
@@ -113,7 +113,7 @@ def rms_norm(
     return rms.rms_norm(input, normalized_shape, weight, eps)
 
 
-@asks
+@reads
 def group_norm(
     input: Tensor,
     num_groups: int,
@@ -122,7 +122,7 @@ def group_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """(x - mean)·rstd·weight + bias over groups of channels; Wu and He 2018."""
-    if input.ndim < 2:
+    if input.dim() < 2:
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
         )

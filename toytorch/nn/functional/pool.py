@@ -213,7 +213,7 @@ def _adaptive_max_pool(n: int) -> tuple[Any, Any]:
     return _named(f"adaptive_max_pool{n}d", doc, maxima)
 
 
-adaptive_max_pool1d_with_indices, adaptive_max_pool1d = _adaptive_max_pool(1)
+adaptive_max_pool1d_with_indices, adaptive_max_pool1d = map(tensor_first, _adaptive_max_pool(1))
 adaptive_max_pool2d_with_indices, adaptive_max_pool2d = _adaptive_max_pool(2)
 adaptive_max_pool3d_with_indices, adaptive_max_pool3d = _adaptive_max_pool(3)
 

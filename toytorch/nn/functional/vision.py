@@ -121,7 +121,7 @@ def interpolate(
     >>> interpolate(torch.tensor([[[0., 1.]]]), scale_factor=2)
     tensor([[[0., 0., 1., 1.]]])
     """
-    n = input.ndim - 2
+    n = input.dim() - 2
     if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: "

@@ -1,10 +1,13 @@
 """Every module, by family; the names of files are PyTorch's."""
 
+from types import FunctionType as _FunctionType
+
 from toytorch.facts.package import show as _show
 from toytorch.nn.modules.activation import *
 from toytorch.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
 from toytorch.nn.modules.attention import MultiheadAttention
 from toytorch.nn.modules.batchnorm import *
+from toytorch.nn.modules.batchnorm import _BatchNorm
 from toytorch.nn.modules.channelshuffle import ChannelShuffle
 from toytorch.nn.modules.container import ModuleDict, ModuleList, Sequential
 from toytorch.nn.modules.container_parameters import ParameterDict, ParameterList
@@ -51,4 +54,32 @@ from toytorch.nn.modules.transformer import (
 )
 from toytorch.nn.modules.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 
+# What several classes take from one that PyTorch has not, or not with this method.
+_SHARED = {
+    "__init__": "_WidePool _NormBase ELU _PadNd _ConstantPadNd _Conv _ConvTransposeNd _MarginLoss _GatedCell"
+    " _FractionalMaxPoolNd InPlace _LazyConv Along _MaxUnpoolNd _Layer _ZeroPadNd",
+    "forward": "_AdaptiveAvgPoolNd _AdaptiveMaxPoolNd _WidePool _Conv _ConvTransposeNd _FractionalMaxPoolNd"
+    " RNNBase InPlace _LPPoolNd _Plain _MaxPoolNd _MaxUnpoolNd",
+}
+
+
+def _say_own_names(classes: list[object]) -> None:
+    """Has errors about the arguments of shared methods name the class that a program knows."""
+    for cls in classes:
+        for name, owners in _SHARED.items():
+            old = getattr(cls, name, None)
+            if not isinstance(cls, type) or name in vars(cls) or not isinstance(old, _FunctionType):
+                continue
+            if old.__qualname__.partition(".")[0] in owners.split():
+                made = _FunctionType(
+                    old.__code__, old.__globals__, name, old.__defaults__, old.__closure__
+                )
+                made.__dict__.update(old.__dict__)
+                made.__annotations__, made.__kwdefaults__ = old.__annotations__, old.__kwdefaults__
+                made.__doc__, made.__module__ = old.__doc__, old.__module__
+                made.__qualname__ = f"{cls.__name__}.{name}"
+                setattr(cls, name, made)
+
+
+_say_own_names([_BatchNorm, *globals().values()])
 _show(globals())

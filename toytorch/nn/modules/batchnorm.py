@@ -86,7 +86,7 @@ class _NormBase(_Affine):
 @composed(reads="shape")
 def check_dims(input: Tensor, *allowed: int) -> None:
     """Refuses inputs of other numbers of dimensions."""
-    if input.ndim not in allowed:
+    if input.dim() not in allowed:
         wanted = " or ".join(f"{n}D" for n in allowed)
         raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
 

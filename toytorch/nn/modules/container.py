@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -43,11 +43,16 @@ class _Numbered(Module):
             del self._modules[name]
         self._renumber(self._modules.values())
 
-    def _renumber(self, modules: Iterable[Any], first: Sequence[str] = ()) -> None:
-        """Names modules by number; the first ones keep these names."""
-        named = {first[i] if i < len(first) else str(i): m for i, m in enumerate(modules)}
-        self._modules.clear()
-        self._modules.update(named)
+    def _renumber(self, modules: Iterable[Any]) -> None:
+        """Names modules by number."""
+        named = OrderedDict((str(i), m) for i, m in enumerate(modules))
+        self.__dict__["_modules"] = named
+
+    def _put_before(self, index: int, module: Any) -> None:
+        """Adds a module before one that has a number for a name, as all after it have."""
+        for i in range(len(self), index, -1):
+            self._modules[str(i)] = self._modules[str(i - 1)]
+        self._modules[str(index)] = module
 
     def append(self: T, module: Module) -> T:
         """Adds a module at the end."""
@@ -113,9 +118,7 @@ class Sequential(_Numbered):
         n = len(self)
         if not -n <= index <= n:
             raise IndexError(f"Index out of range: {index}")
-        modules, names = list(self), list(self._modules)
-        modules.insert(index, module)
-        self._renumber(modules, names[: index if index >= 0 else n + index])
+        self._put_before(index % n if index < 0 else index, module)
         return self
 
     @staticmethod
@@ -173,9 +176,7 @@ class ModuleList(_Numbered):
 
     def insert(self, index: int, module: Module) -> None:
         """Adds a module before a place."""
-        modules = list(self)
-        modules.insert(index, module)
-        self._renumber(modules)
+        self._put_before(index, module)
 
     def __iadd__(self, modules: Any) -> ModuleList:
         return self.extend(modules)

@@ -57,7 +57,7 @@ class _LazyConv(LazyModuleMixin):
         if not self.has_uninitialized_params():
             return
         n, name = self.dims, type(self).__name__
-        if input.ndim not in (n + 1, n + 2):
+        if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(
                 f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
                 f"{name}, but got input of size: {input.shape}"

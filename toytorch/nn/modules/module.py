@@ -40,11 +40,11 @@ from toytorch.nn.parameter import Parameter, is_lazy
 
 T = TypeVar("T", bound="Module")
 HOOKS = (
-    "_forward_pre_hooks",
-    "_forward_hooks",
     "_backward_pre_hooks",
     "_backward_hooks",
     "_node_hooks",
+    "_forward_hooks",
+    "_forward_pre_hooks",
 )
 ANYWHERE = tuple(EVERYWHERE.values())
 _global_parameter_registration_hooks = REGISTRATION["parameter"]  # which libraries call themselves
@@ -178,8 +178,9 @@ class Module(Stateful):
                 f"{len(args) + 1} were given"
             )
         super().__init__()
-        for name in HOOKS:
-            object.__setattr__(self, name, OrderedDict())
+        own = self.__dict__
+        own |= {name: OrderedDict() for name in HOOKS}
+        own["_modules"] = own.pop("_modules")  # which is pickled after all hooks
         if self.call_super_init:
             super(Tree, self).__init__(*args, **kwargs)
 

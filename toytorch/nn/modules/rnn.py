@@ -177,7 +177,7 @@ class RNNBase(Module):
         if input.ndim not in (2, 3):
             ending = " tensor instead" if name == "RNN" else " instead"
             raise ValueError(f"{name}: Expected input to be 2D or 3D, got {input.ndim}D{ending}")
-        if hx is not None and any(h.ndim != input.ndim for h in hx):
+        if hx is not None and any(h.dim() != input.ndim for h in hx):
             kind = "batched 3-D" if input.ndim == 3 else "unbatched 2-D"
             if self.states == 1:
                 raise RuntimeError(
@@ -195,7 +195,9 @@ class RNNBase(Module):
         self, input: PackedSequence | Tensor, hx: Tensor | Sequence[Tensor] | None = None
     ) -> Any:
         """(output, hidden state after the last step), from (T, B, in) or a PackedSequence."""
-        hidden = None if hx is None else [hx] if self.states == 1 else list(hx)
+        hidden: Any = hx
+        if hx is not None:
+            hidden = [hx] if self.states == 1 else [hx[i] for i in range(self.states)]
         if isinstance(input, PackedSequence):
             made, last = self._packed(input, hidden)
         else:
@@ -208,6 +210,10 @@ class RNNBase(Module):
             return [zeros(s, dtype=data.dtype, device=data.device) for s in sizes]
         self._check_hidden(hidden, sizes)
         return list(hidden)
+
+    def _fused(self, x: Tensor) -> bool:
+        """Whether PyTorch runs all steps as one call of its fused layer."""
+        return self.mode == "LSTM" and x.dtype is float32 and not self.proj_size and x.numel() > 0
 
     def _padded(self, input: Tensor, hidden: Any) -> tuple[Any, Any]:
         self._check_dims(input, hidden)
@@ -222,7 +228,7 @@ class RNNBase(Module):
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         hidden = self._start(x, batch, hidden)
         spans = [(t * batch, (t + 1) * batch) for t in range(length)]
-        fused = self.mode == "LSTM" and x.dtype is float32 and not self.proj_size and x.numel() > 0
+        fused = self._fused(x)
         if fused:
             x = x.contiguous()  # as PyTorch's fused layer takes it, and saves it
         made, last = self._layers(x.reshape([length * batch, x.shape[2]]), hidden, spans)
@@ -247,6 +253,8 @@ class RNNBase(Module):
         hidden = self._start(data, sizes[0], hidden)
         spans = list(pairwise(accumulate(sizes, initial=0)))
         made, last = self._layers(data, hidden, spans)
+        if self._fused(data) and sizes[0] == sizes[-1]:
+            made = view_.function(made, made.shape)  # of sequences as long as each other
         if back is not None:
             last = [h.index_select(1, back) for h in last]
         return PackedSequence(made, batch_sizes, order, back), last

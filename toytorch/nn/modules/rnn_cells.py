@@ -7,6 +7,7 @@ from typing import Any
 
 from toytorch.core.tensor import Tensor
 from toytorch.facts.hints import Device, DType
+from toytorch.facts.schema import wrong_argument
 from toytorch.nn import functional as F
 from toytorch.nn import init
 from toytorch.nn.modules.module import Module
@@ -59,12 +60,16 @@ class RNNCellBase(Module):
     def _set_up(self, input: Tensor, states: Any, count: int) -> tuple[Tensor, list[Tensor], bool]:
         """The input and the states with a batch dimension, and whether they had one."""
         name = type(self).__name__
-        if input.ndim not in (1, 2):
+        if input.dim() not in (1, 2):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")
-        for i, h in enumerate(states or ()):
+        for i, h in enumerate(() if states is None else states):
             if h.ndim not in (1, 2):
                 which = f"hx[{i}]" if count > 1 else "hidden"
                 raise ValueError(f"{name}: Expected {which} to be 1D or 2D, got {h.ndim}D instead")
+        if isinstance(states, Tensor):
+            raise wrong_argument("lstm_cell", "hx", 2, "tuple of Tensors", states)
+        if states is not None and len(states) != count:
+            raise RuntimeError("lstm_cell expects two hidden states")
         batched = input.ndim == 2
         if not batched:
             input = input.unsqueeze(0)

@@ -234,7 +234,7 @@ class TransformerEncoder(_Stack):
             src_key_padding_mask, mask, src, "src_key_padding_mask", "mask"
         )
         causal = is_causal_mask(mask, is_causal, self._length(src))
-        clears = mask is None and self._clears(src, src_key_padding_mask)
+        clears = self._clears(src, src_key_padding_mask) and mask is None
         for layer in self.layers:
             src = layer(src, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
         if clears and src_key_padding_mask is not None:
@@ -257,6 +257,8 @@ class TransformerEncoder(_Stack):
             or (state.fast_path is state.SLOW and state.watched_or_asked())
         ):
             return False
+        if self.mask_check and padding.shape != src.shape[:2]:
+            raise RuntimeError("Mask size should match input size")
         asked = [src, *layer.parameters()]
         if state.local.grad and any(t.requires_grad for t in asked):
             return False

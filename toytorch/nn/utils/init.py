@@ -18,7 +18,7 @@ def skip_init(module_cls: Any, *args: object, **kwargs: object) -> Any:
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
     device = kwargs.pop("device", "cpu")
-    return module_cls(*args, **kwargs).to_empty(device=device)
+    return module_cls(*args, device="meta", **kwargs).to_empty(device=device)
 
 
 def _converted(module: Any, kinds: tuple[type, ...], memory_format: memory_format_class) -> Any:

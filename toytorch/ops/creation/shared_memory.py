@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import sys
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ def share_memory_(self: Tensor) -> Tensor:
     """Moves the elements to memory that processes share, and may write to: those forked from now on,
     and those that are sent the tensor.
 
-    Raises RuntimeError for a view: the tensor it shows has to be moved. Like
-    `torch.Tensor.share_memory_`; what is on a GPU stays where it is.
+    Raises RuntimeError for a view of a tensor that the program still has: that one has to be moved.
+    Like `torch.Tensor.share_memory_`; what is on a GPU stays where it is.
 
     >>> torch.zeros(3).share_memory_().is_shared()
     True
@@ -35,9 +36,11 @@ def share_memory_(self: Tensor) -> Tensor:
     if is_shared(self) or type(self._array) is not np.ndarray:
         return self
     if self._base is not None:
-        raise RuntimeError(
-            "share_memory_() was called on a view; call it on the tensor whose memory it shows"
-        )
+        if sys.getrefcount(self._base) > 2:  # the view's and that of this question
+            raise RuntimeError(
+                "share_memory_() was called on a view; call it on the tensor whose memory it shows"
+            )
+        self._base = None
     from toytorch.core.shared_blocks import new_memory  # seldom needed; brings multiprocessing
 
     memory = new_memory(max(self._array.nbytes, 1))

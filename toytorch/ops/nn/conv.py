@@ -79,11 +79,11 @@ def _convolution(
         y = conv_arrays(xp, x, w, bias, stride, padding, dilation, groups)
         if not x.shape[1]:  # no channels in are no channels out, in PyTorch
             y = xp.zeros((len(y), 0, *y.shape[2:]), y.dtype)
-        return with_channels_last(y) if last else y
+        return arranged(y, last)
     y = transposed_arrays(xp, x, w, stride, padding, dilation, extra, groups)
     if bias is not None:
         y += bias.reshape(-1, *(1,) * n)
-    return with_channels_last(y) if last else y
+    return arranged(y, last)
 
 
 def lines_last(a: Array) -> bool:
@@ -94,9 +94,11 @@ def lines_last(a: Array) -> bool:
     )
 
 
-def with_channels_last(y: Array) -> Any:
-    """Images, or lines, with their channels last."""
-    return in_format(y, True) if y.ndim > 3 else in_format(y[:, :, None], True)[:, :, 0]
+def arranged(y: Array, last: bool) -> Any:
+    """Images, or lines, with their channels last, or in rows."""
+    if y.ndim > 3 or not last:
+        return in_format(y, last)
+    return in_format(y[:, :, None], True)[:, :, 0]
 
 
 def _convolution_input(
@@ -208,7 +210,7 @@ def _weight_gradient(
     stride, padding, dilation = (v * n if len(v) == 1 else v for v in (stride, padding, dilation))
     made = weight_arrays(xp, x, g, kernel, stride, padding, dilation, groups)
     if n > 1 and (has_channels_last(x) or has_channels_last(g)):
-        return with_channels_last(made)
+        return arranged(made, True)
     # Lines are images of one row, whose gradient may have a stride of its own over one place.
     return made.reshape(-1).reshape(made.shape) if kernel == (1,) else made
 
@@ -412,6 +414,7 @@ def convolve(
     images, single = _batched(name, input, n)
     stride = _sizes(name, stride, n, "stride")
     dilation = _sizes(name, dilation, n, "dilation")
+    bias_last = isinstance(padding, str) and bias is not None and bias.dtype is not input.dtype
     if padding == "valid":
         padding = 0
     elif padding == "same":
@@ -419,6 +422,8 @@ def convolve(
     elif isinstance(padding, str):
         raise RuntimeError("Invalid padding string: '" + padding + "'")
     window = stride, _sizes(name, padding, n, "padding"), dilation
+    if bias_last:  # of words for a padding, PyTorch asks for the bias's type after all else
+        convolution.function(images, weight, None, *window, False, (0,) * n, groups)
     made = convolution.function(images, weight, bias, *window, False, (0,) * n, groups)
     return made.squeeze(0) if single else made
 
@@ -450,6 +455,11 @@ def convolve_transposed(
     return made.squeeze(0) if single else made
 
 
+FORMS = "".join(
+    "\n * (Tensor input, Tensor weight, Tensor bias = None, tuple of ints stride = 1, "
+    f"{padding}, tuple of ints dilation = 1, int groups = 1)"
+    for padding in ("tuple of ints padding = 0", 'str padding = "valid"')
+)
 PLACES = {1: ("L", "K"), 2: ("H, W", "KH, KW"), 3: ("D, H, W", "KD, KH, KW")}
 
 
@@ -472,6 +482,7 @@ def _forward_over(n: int) -> Any:
     ) -> Tensor:
         return convolve(n, input, weight, bias, stride, padding, dilation, groups)
 
+    function.__dict__["forms"] = FORMS
     doc = f"""Convolution of (B, C, {PLACES[n][0]}) with (O, C/groups, {PLACES[n][1]}).
 
     >>> torch.conv{n}d(torch.ones(1, 1{", 3" * n}), torch.ones(1, 1{", 2" * n})).shape

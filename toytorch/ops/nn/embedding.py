@@ -18,7 +18,6 @@ from toytorch.facts.hints import Array, ArrayModule, Sizes
 from toytorch.facts.node import Node, lost_class
 from toytorch.facts.size import wrap_dim
 from toytorch.ops.define import in_own_type, internal, public, watched
-from toytorch.ops.indexing.by_index import type_name
 from toytorch.ops.shaping.view import tensor_kind
 from toytorch.ops.sparse.create import sparse_coo_tensor
 
@@ -27,7 +26,7 @@ def _indices(name: str, indices: Array, argument: str = "argument #1 'indices'")
     if indices.dtype not in (np.int64, np.int32):
         raise RuntimeError(
             f"Expected tensor for {argument} to have one of the following scalar "
-            f"types: Long, Int; but got torch.{type_name(indices)}Tensor instead "
+            f"types: Long, Int; but got {tensor_kind(indices)} instead "
             f"(while checking arguments for {name})"
         )
 

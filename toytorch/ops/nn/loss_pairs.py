@@ -393,7 +393,7 @@ def _soft_margin(xp: ArrayModule, x: Array, t: Array, reduction: str) -> Any:
     if x.dtype == bool:
         raise RuntimeError(BOOL_NEGATION)
     y, wide = _in_place_of(x, t, x)
-    shape = broadcast_pair(t.shape, x.shape)
+    shape = broadcast_pair(x.shape, t.shape)
     if shape != x.shape:  # it is computed where -x is
         raise cannot_broadcast(x.shape, shape)
     if x.dtype.kind in "iu":

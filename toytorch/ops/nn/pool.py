@@ -373,7 +373,7 @@ PUT = {n: _put_record(n) for n in (2, 3)}
 
 def _adaptive_max(n: int) -> Op:
     def forward(xp: ArrayModule, a: Array, out: Shape) -> Any:
-        _need(f"adaptive_max_pool{n}d", a, "f")
+        _need(f"adaptive_max_pool{n}d{'_cpu' * (n == 3)}", a, "f")
         if n == 2 and a.__class__ is np.ndarray and a.flags.c_contiguous:
             quick = of_windows(a.shape, a.dtype.char, tuple(out))
             if quick is not None:

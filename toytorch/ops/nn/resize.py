@@ -41,11 +41,19 @@ def _check(a: Array, out: Sizes, n: int) -> None:
         )
 
 
-def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
+def _resampler(name: str, n: int, map_of: Any, doc: str, weights: str = "") -> Op:
     """A record that resizes the last n dimensions, and its derivative.
 
-    map_of(size, out, align_corners, scale) gives the map of one dimension.
+    map_of(size, out, align_corners, scale) gives the map of one dimension; `weights` is what they are
+    called in errors.
     """
+
+    def kernel(a: Array) -> str:
+        """The one of PyTorch's that would be asked about the type."""
+        small = n == 2 and weights != "cubic"  # images; of larger ones it depends on the threads
+        if small or (n == 3 and a.shape[1] > 3 and has_channels_last(a)):
+            return f"{name.strip('_').replace('_exact', '')}_channels_last"
+        return f"compute_indices_weights_{weights}"
 
     def maps(
         sizes: Sizes, out: Sizes, align_corners: bool, scales: tuple[float, ...] | None
@@ -60,7 +68,7 @@ def _resampler(name: str, n: int, map_of: Any, doc: str) -> Op:
     ) -> Any:
         _check(a, out, n)
         if a.dtype.kind != "f" and a.dtype.char != "B":
-            raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(a)}'")
+            raise no_kernel(kernel(a) if weights else name, a.dtype)
         plan = maps(a.shape, out, align_corners, scales)
         if a.dtype.kind == "f" or plan[0].weights is None:
             return apply_all(xp, a, plan)
@@ -115,12 +123,17 @@ LINEAR = {
         n,
         linear_maps.linear,
         "Resizes with straight lines between neighbours.",
+        "linear",
     )
     for n, name in ((1, "linear"), (2, "bilinear"), (3, "trilinear"))
 }
 NEAREST = {
     n: _resampler(
-        f"upsample_nearest{n}d", n, _nearest(False), "Resizes by copying the nearest element."
+        f"upsample_nearest{n}d",
+        n,
+        _nearest(False),
+        "Resizes by copying the nearest element.",
+        "nearest",
     )
     for n in (1, 2, 3)
 }
@@ -130,11 +143,16 @@ EXACT = {
         n,
         _nearest(True),
         "Resizes by copying the nearest element, measured from the centers.",
+        "nearest",
     )
     for n in (1, 2, 3)
 }
 bicubic = _resampler(
-    "upsample_bicubic2d", 2, linear_maps.cubic, "Resizes with cubic polynomials between neighbours."
+    "upsample_bicubic2d",
+    2,
+    linear_maps.cubic,
+    "Resizes with cubic polynomials between neighbours.",
+    "cubic",
 )
 bilinear_antialias = _resampler(
     "_upsample_bilinear2d_aa",
@@ -160,7 +178,7 @@ def _adaptive_average(n: int) -> Op:
     def forward(xp: ArrayModule, a: Array, out: Sizes) -> Any:
         if a.dtype.kind != "f" and (a.size or n == 3):
             raise NotImplementedError(
-                f"\"adaptive_avg_pool{n}d\" not implemented for '{type_name(a)}'"
+                f"\"adaptive_avg_pool{n}d{'_cpu' * (n == 3)}\" not implemented for '{type_name(a)}'"
             )
         to = tuple(map(int, out))
         table = adaptive_table(a.shape[-n:], to)

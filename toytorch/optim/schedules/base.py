@@ -150,7 +150,7 @@ class LRScheduler:
         self._set(rates)
 
     def _set(self, rates: list[Any]) -> None:
-        for group, rate in zip(self.optimizer.param_groups, rates):
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             put(group, "lr", rate)
         self._last_lr = values_of(self.optimizer, "lr")
 

@@ -30,7 +30,7 @@ class CosineAnnealingLR(LRScheduler):
         if (epoch - 1 - most) % (2 * most) == 0:  # the lowest point: nothing to multiply
             return [
                 lr + (base - least) * (1 - math.cos(math.pi / most)) / 2
-                for base, lr in zip(self.base_lrs, self._rates())
+                for base, lr in zip(self.base_lrs, self._rates(), strict=True)
             ]
         ratio = (1 + math.cos(math.pi * epoch / most)) / (
             1 + math.cos(math.pi * (epoch - 1) / most)

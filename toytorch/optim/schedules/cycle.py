@@ -106,10 +106,10 @@ class CyclicLR(_WithMomentum):
         part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         part *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
-            for group, low, high in zip(
-                self.optimizer.param_groups, self.base_momentums, self.max_momentums
-            ):
-                self._put_momentum(group, high - (high - low) * part)
+            pairs = zip(self.base_momentums, self.max_momentums, strict=True)
+            moved = [high - (high - low) * part for low, high in pairs]
+            for group, value in zip(self.optimizer.param_groups, moved, strict=True):
+                self._put_momentum(group, value)
         return [low + (high - low) * part for low, high in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self) -> dict[str, Any]:

@@ -24,7 +24,8 @@ class LambdaLR(ByFunction):
 
     def get_lr(self) -> list[Any]:
         self._warn_if_asked()
-        return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs)]
+        pairs = zip(self.lr_lambdas, self.base_lrs, strict=True)
+        return [base * f(self.last_epoch) for f, base in pairs]
 
 
 class MultiplicativeLR(ByFunction):
@@ -34,7 +35,8 @@ class MultiplicativeLR(ByFunction):
         self._warn_if_asked()
         if self._is_initial:
             return self._rates()
-        return [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, self._rates())]
+        pairs = zip(self.lr_lambdas, self._rates(), strict=True)
+        return [lr * f(self.last_epoch) for f, lr in pairs]
 
 
 class Factor(LRScheduler):

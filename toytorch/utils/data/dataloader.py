@@ -100,8 +100,9 @@ class DataLoader:
                 sampler = RandomSampler(dataset, generator=generator)
             else:
                 sampler = SequentialSampler(dataset)
-        if batch_size is not None and batch_sampler is None and not self._stream:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        if batch_size is not None and batch_sampler is None:
+            made = BatchSampler(sampler, batch_size, drop_last)  # which looks at both
+            batch_sampler = None if self._stream else made
         self.sampler, self.batch_sampler = sampler, batch_sampler
         batching = batch_sampler is not None or (self._stream and batch_size is not None)
         self.collate_fn = collate_fn or (default_collate if batching else default_convert)
