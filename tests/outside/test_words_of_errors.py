@@ -25,6 +25,12 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "grid, empty": lambda m: m.nn.functional.grid_sample(
         m.ones(1, 1, 0, 2), m.ones(1, 1, 1, 2), align_corners=False
     ),
+    "texts of three dimensions": lambda m: m.nn.functional.ctc_loss(
+        m.zeros(5, 2, 3), m.ones(2, 2, 2, dtype=m.int64), (5, 5), (2, 2)
+    ),
+    "text without dimensions": lambda m: m.nn.functional.ctc_loss(
+        m.zeros(5, 3), m.tensor(1), (5,), (2,)
+    ),
     "sorter": lambda m: m.searchsorted(m.arange(3.0), m.arange(3.0), sorter=m.zeros(3)),
     "histogram": lambda m: m.histogram(m.ones(3), m.arange(3.0, dtype=m.float64)),
     "histogram, weights": lambda m: m.histogram(m.ones(3), 3, weight=m.ones(3, dtype=m.float64)),

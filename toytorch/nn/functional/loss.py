@@ -597,6 +597,13 @@ def ctc_loss(
 
     log_probs (T, N, C); targets (N, S), or the texts one after the other.
     """
+    for given in (input_lengths, target_lengths):
+        if not isinstance(given, (Tensor, tuple, list)):
+            kind = type(given).__name__
+            raise TypeError(
+                f"ctc_loss() received an invalid combination of arguments - lengths are {kind}, but "
+                "expected a Tensor or a tuple of ints"
+            )
     steps, lengths = (
         (
             v.to(log_probs.device)  # PyTorch lets the lengths stay on the CPU
@@ -611,6 +618,11 @@ def ctc_loss(
     single = log_probs.ndim != 3
     logs = log_probs.unsqueeze(1) if single else log_probs
     texts = (targets.unsqueeze(0) if single and targets.ndim == 1 else targets).long()
+    if texts.ndim not in (1, 2):
+        raise RuntimeError(
+            f"Expected 1 to 2 dimensions, but got {texts.ndim}-dimensional tensor for argument #2 "
+            "'targets' (while checking arguments for ctc_loss_allocate_outputs)"
+        )
     loss = ctc_record.function(
         logs, texts, steps.reshape([-1]), lengths.reshape([-1]), blank, zero_infinity
     )
