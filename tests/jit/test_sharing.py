@@ -114,7 +114,8 @@ def outcome(m: Any, f: Callable[..., Any], *how: Any) -> Any:
         if any(needs[: len(results)]):
             sum((r * (i + 2)).sum() for i, r in enumerate(results)).backward()
     except RuntimeError as error:
-        return "RuntimeError", str(error).split(":")[0][:40]
+        _, _, said = str(error).rpartition("\nRuntimeError: ")  # of a trace, below where it failed
+        return "RuntimeError", said.split(":")[0][:40]
     return seen, needs, [None if t.grad is None else t.grad.tolist() for t in leaves]
 
 

@@ -19,7 +19,7 @@ def place(function: str, place: int, *names: str) -> int:
     """The place of an argument among those that a program gave by position, where a method's tensor does
     not count; 0 if one of its names was written. If the call's form is not known, the place itself."""
     called = frame = sys._getframe(1)
-    while frame.f_back is not None and is_ours(frame.f_globals.get("__name__", "toytorch")):
+    while frame.f_back is not None and of_package(frame):
         called, frame = frame, frame.f_back
     maker = getattr(called.f_globals.get("first_call"), "__self__", None)  # of generated functions
     name = getattr(maker, "name", "")
@@ -29,6 +29,12 @@ def place(function: str, place: int, *names: str) -> int:
     if not names_given(frame, steps).isdisjoint(names):
         return 0
     return place - (place > 1 and of_tensor(frame, steps, name))
+
+
+def of_package(frame: FrameType) -> bool:
+    """Whether a frame runs code of this package, also of what it has generated, which has no module."""
+    name = frame.f_globals.get("__name__")
+    return is_ours(name) or (name is None and frame.f_code.co_filename.startswith("<toytorch"))
 
 
 def steps_to_call(frame: FrameType) -> list[dis.Instruction]:

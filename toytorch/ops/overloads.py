@@ -24,7 +24,9 @@ from toytorch.ops.queries import result_type
 from toytorch.ops.reductions import exponentials, extremes, scan, sort
 
 ALONG = "(Tensor values, Tensor indices)"
-EXTREME = f"Tensor if second is Tensor else {ALONG} if second else {ALONG} if dim else Tensor"
+EXTREME = (
+    f"Tensor if dim_or_other is Tensor else {ALONG} if dim_or_other else {ALONG} if dim else Tensor"
+)
 
 
 @public("div", "divide", "true_divide", method=True, tensor_first=False)
@@ -67,21 +69,23 @@ def div_(self: Tensor, other: Tensor | float, *, rounding_mode: str | None = Non
 def _extreme(name: str, smallest: bool, of_all: Op, along: Op, of_two: Op, doc: str) -> Any:
     def function(
         input: Tensor,
-        second: int | Tensor = NOT_GIVEN,
+        dim_or_other: int | Tensor = NOT_GIVEN,
         keepdim: builtins.bool = NOT_GIVEN,
         *,
         dim: int = NOT_GIVEN,
         other: Tensor = NOT_GIVEN,
         out: Any = None,
     ) -> Any:
-        if second is NOT_GIVEN is dim and other is NOT_GIVEN is keepdim and out is None:
+        if dim_or_other is NOT_GIVEN is dim and other is NOT_GIVEN is keepdim and out is None:
             return of_all.function(input)
-        if second is not NOT_GIVEN:  # by position; what was given by name says itself what it is
+        if (
+            dim_or_other is not NOT_GIVEN
+        ):  # by position; what was given by name says itself what it is
             if not (dim is NOT_GIVEN is other):
                 raise TypeError(f"{name}() received an invalid combination of arguments")
-            if isinstance(second, Tensor) and keepdim is NOT_GIVEN:
-                return of_two.function(input, second, out=out)
-            dim = second
+            if isinstance(dim_or_other, Tensor) and keepdim is NOT_GIVEN:
+                return of_two.function(input, dim_or_other, out=out)
+            dim = dim_or_other
         if dim is not NOT_GIVEN and other is NOT_GIVEN:
             keep = keepdim is not NOT_GIVEN and keepdim
             return return_type(name, along.function(input, dim, keep, out=out), out=out)

@@ -14,6 +14,7 @@ from toytorch.ops.define import PUBLIC, takes_words, tensor_first
 from toytorch.ops.elementwise import activation, arithmetic
 from toytorch.ops.elementwise.activation import gelu as gelu_record
 from toytorch.ops.elementwise.activation import softsign, tanhshrink
+from toytorch.ops.reductions import exponentials
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
@@ -237,7 +238,7 @@ def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
     """eˣ/Σeˣ along a dimension."""
-    return input.softmax(_chosen("softmax", input, dim), dtype)
+    return exponentials.softmax.function(input, _chosen("softmax", input, dim), dtype)
 
 
 def softmin(
@@ -251,7 +252,7 @@ def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
     """log of softmax."""
-    return input.log_softmax(_chosen("log_softmax", input, dim), dtype)
+    return exponentials.log_softmax.function(input, _chosen("log_softmax", input, dim), dtype)
 
 
 def _chosen(name: str, input: Tensor, dim: int | None) -> int:
