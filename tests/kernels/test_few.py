@@ -186,3 +186,19 @@ def test_several_views_share_a_node() -> None:
             with pytest.raises(RuntimeError, match="multiple views"):
                 parts[0].add_(1)
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0), (2, 1, 3), (70, 5)])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_of_any_shape(name: str, shape: tuple[int, ...]) -> None:
+    """Values and gradients along each dimension, of no dimension and of no elements, too."""
+    given = np.random.default_rng(0).standard_normal(shape)
+    for dim in range(-max(len(shape), 1), max(len(shape), 1)):
+        results = []
+        for m in (tt, torch):
+            x = m.tensor(given, requires_grad=True)
+            y = getattr(x, name)(dim)
+            (y * y).sum().backward()
+            results.append((y.detach().numpy(), x.grad.numpy()))
+        for ours, theirs in zip(*results):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)

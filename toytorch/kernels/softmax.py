@@ -49,9 +49,12 @@ def fits(a: Array, dim: int) -> bool:
 def of_few(recipe: Recipe, kind: np.dtype, shape: Sizes, dim: int, count: int) -> Any:
     """A recipe's kernel for few numbers in so many arrays of a shape, along the last dimension: a function
     of arrays in rows. None for other types and dimensions, and where another way is faster."""
-    size, n = math.prod(shape), shape[-1] if shape else 0
-    if kind.char not in "fd" or dim not in (-1, len(shape) - 1) or not 0 < size < SMALLEST:
+    size = math.prod(shape)
+    if not shape or kind.char not in "fd" or dim not in (-1, len(shape) - 1):
         return None
+    if not 0 < size < SMALLEST:
+        return None
+    n = shape[-1]
     if not jit.works() or (recipe is LOG_SOFTMAX and by_parts(size, n)):
         return None
     return ready(recipe, kind.char, ((size // n, n),) * count)
