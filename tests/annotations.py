@@ -35,6 +35,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from toytorch.facts.schema import Missing
+
 PACKAGE = str(Path(__file__).parents[1] / "toytorch") + "/"
 OFTEN = 50  # calls of one function that are all looked at; then every hundredth
 LOOKED_AT = 20  # elements of a list
@@ -48,6 +50,8 @@ def fits(value: Any, hint: Any, depth: int = 0) -> bool:
     >>> fits(np.float32(1), np.ndarray[Any, Any]), fits(1, float), fits(None, int | None)
     (True, True, True)
     """
+    if isinstance(value, Missing):
+        return True  # what is not given: `NOT_GIVEN` says of itself that it is of any type
     if hint is Any:
         return True
     if hint is None or hint is type(None):

@@ -238,6 +238,8 @@ def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
     """eˣ/Σeˣ along a dimension."""
+    if not _answers(input):
+        return input.softmax(dim)  # which Python refuses
     return exponentials.softmax.function(input, _chosen("softmax", input, dim), dtype)
 
 
@@ -252,7 +254,14 @@ def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
     """log of softmax."""
+    if not _answers(input):
+        return input.log_softmax(dim)  # which Python refuses
     return exponentials.log_softmax.function(input, _chosen("log_softmax", input, dim), dtype)
+
+
+def _answers(input: object) -> bool:
+    """Whether something is a tensor, or of a class that answers for itself."""
+    return isinstance(input, Tensor) or hasattr(type(input), "__torch_function__")
 
 
 def _chosen(name: str, input: Tensor, dim: int | None) -> int:
