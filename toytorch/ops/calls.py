@@ -304,9 +304,8 @@ class Call:
         try:
             self.settle(args, dict(kwargs))
         except TypeError:
-            if (
-                len(args) == self.positional - 1
-            ):  # layers give the last, too, which looks like a default
+            # Layers give the last, too, which looks like a default.
+            if len(args) == self.positional - 1:
                 args = (*args, self.defaults[-1])
             got = [*map(class_of, args), *(f"{k}={class_of(v)}" for k, v in kwargs.items())]
             raise TypeError(

@@ -78,9 +78,8 @@ def _extreme(name: str, smallest: bool, of_all: Op, along: Op, of_two: Op, doc: 
     ) -> Any:
         if dim_or_other is NOT_GIVEN is dim and other is NOT_GIVEN is keepdim and out is None:
             return of_all.function(input)
-        if (
-            dim_or_other is not NOT_GIVEN
-        ):  # by position; what was given by name says itself what it is
+        # By position; what was given by name says itself what it is.
+        if dim_or_other is not NOT_GIVEN:
             if not (dim is NOT_GIVEN is other):
                 raise TypeError(f"{name}() received an invalid combination of arguments")
             if isinstance(dim_or_other, Tensor) and keepdim is NOT_GIVEN:
